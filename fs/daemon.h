@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the parts of one mounted skillfs share. Filled by fs/mount.c before any
+// thread starts and not changed afterwards, but for what its owner locks itself.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "fs/ledger.h"
+#include "fs/source.h"
+#include "policy/config.h"
+#include "sandbox/sandbox.h"
+#include "sanitize/scan.h"
+
+struct audit;
+struct content;
+struct control;
+struct launcher;
+
+struct daemon_options {
+	char *source;      // canonical
+	char *mountpoint;  // canonical; equal to source when mounted over itself
+	char *agent;       // -o agent=
+	char *config_path; // NULL: the defaults
+	char *state_dir;   // NULL: no audit file
+	char *control_dir; // NULL: no control mount (-o control=none)
+	bool control_dir_made; // ours to remove
+	bool foreground;
+	bool allow_other;
+	bool audit_open;
+};
+
+struct daemon {
+	struct daemon_options options;
+	struct config *config;
+	const struct agent_config *agent;
+	struct scanner *scanner;
+	struct source *source;
+	struct ledger *ledger;
+	struct audit *audit;
+	struct launcher *launcher;
+	struct content *content;
+	struct control *control; // NULL with control=none
+	struct sandbox_support sandbox;
+	struct strv warnings; // shown in status
+	struct timespec started; // CLOCK_MONOTONIC
+	uid_t owner;
+};
+
+// What content.c counts, for status; all since start.
+struct content_counters {
+	uint64_t messages, lookups, reads, listings;
+	uint64_t cached_bytes, nodes;
+};

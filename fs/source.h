@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The source folder, by descriptors only: one O_PATH descriptor taken before
+// anything is mounted; every access below it is openat2 without symlinks, magic
+// links or other mounts. Never writes.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "sanitize/buf.h"
+#include "sanitize/error.h"
+
+#define RESERVED_NAME ".skillfs"
+
+struct source {
+	int root_fd;   // O_PATH, owned
+	dev_t dev;     // entries on other devices are nested mounts
+	char *path;    // canonical, for messages and for rewriting absolute links; never opened after mounting
+};
+
+int source_open(const char *path, struct source **ret, struct error *error);
+void source_close(struct source *source); // NULL is allowed
+
+// What an entry of the source is to the view.
+enum entry_kind {
+	ENTRY_MISSING,
+	ENTRY_DIRECTORY,
+	ENTRY_FILE,
+	ENTRY_LINK,         // a symlink that stays beneath the root
+	ENTRY_ESCAPE,       // a symlink that leaves it
+	ENTRY_SPECIAL,      // fifo, socket, device
+	ENTRY_NESTED_MOUNT, // on another device
+	ENTRY_RESERVED,     // named .skillfs
+};
+bool entry_kind_hidden(enum entry_kind kind);
+
+// Looks at `name` in the directory `dir_fd` whose path below the root is `dir_path` ("" for the root).
+// For ENTRY_LINK, `ret_target` (may be NULL) receives the target to show, relative; the caller frees.
+// 0 or a negative errno other than ENOENT.
+int source_examine(const struct source *source, int dir_fd, const char *dir_path, const char *name,
+		   enum entry_kind *ret_kind, struct stat *ret_stat, char **ret_target);
+// A directory below `dir_fd` (O_PATH) or a regular file (readable); -ELOOP, -EXDEV, -ENOENT, ...
+int source_open_directory(int dir_fd, const char *name);
+int source_open_file(int dir_fd, const char *name);
+// All names in a directory, sorted bytewise, without "." and "..": NUL-terminated, one behind the other, in `ret`.
+int source_list(int dir_fd, struct buf *ret, size_t *ret_count);
+
+// Depth-first over all entries below the root, in sorted order, hidden ones too. A negative return of `visit` ends the walk.
+struct source_entry {
+	const char *path; // below the root
+	const char *name; // its last component
+	int dir_fd;       // of its directory; borrowed
+	enum entry_kind kind;
+	const struct stat *st;
+};
+int source_walk(const struct source *source, int (*visit)(const struct source_entry *entry, void *context),
+		void *context);

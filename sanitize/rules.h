@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rule table. Ids, categories, severities and descriptions are the
+// product's words; a rule is data and adding one touches nothing but the table.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sanitize/findings.h"
+
+// Bumped when a rule's acceptance changes; part of the `.ruleset` attribute.
+#define RULESET_VERSION "1"
+
+// What a check may know about the text around a candidate (scan.h).
+struct scan_text;
+
+// Decides on one candidate [*start, *end) that the rule's expression found,
+// may move both ends and lower the severity, and may say where the search goes
+// on (*resume, never before the candidate's start + 1). NULL in the table: every match counts.
+typedef bool rule_check(const struct scan_text *text, size_t *start, size_t *end,
+			enum severity *severity, size_t *resume);
+
+struct rule {
+	const char *id;
+	const char *category;
+	enum severity severity;
+	const char *description;
+	const char *pattern; // PCRE2, byte mode, linear by construction
+	bool case_sensitive;
+	rule_check *check;
+};
+
+extern const struct rule rules[];
+extern const size_t rule_count;
+
+const struct rule *rule_find(const char *id); // NULL when unknown
