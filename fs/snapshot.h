@@ -6,10 +6,12 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "fs/hash.h"
 #include "fs/source.h"
 #include "policy/config.h"
 #include "policy/verdict.h"
@@ -25,13 +27,12 @@ struct identity {
 struct identity identity_of(const struct stat *st);
 bool identity_equal(const struct identity *a, const struct identity *b);
 
-#define HASH_TEXT_SIZE 38 // "xxh3:" and 32 hex digits and NUL
-
 struct snapshot {
 	atomic_size_t refs;
 	char *path; // below the root, as it was when built; for messages and rebuilding
 	struct identity identity;
 	struct stat st; // the source's
+	bool special;   // hidden, and no regular file
 	enum verdict verdict;
 	struct report report; // its body is moved out to ret_body
 	size_t size;          // of the served body

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "sanitize/buf.h"
@@ -15,7 +16,8 @@
 
 struct source {
 	int root_fd;   // O_PATH, owned
-	dev_t dev;     // entries on other devices are nested mounts
+	dev_t dev;
+	uint64_t mount_id; // entries on other mounts are hidden; 0 where the kernel does not tell: then by dev
 	char *path;    // canonical, for messages and for rewriting absolute links; never opened after mounting
 };
 
@@ -36,15 +38,20 @@ enum entry_kind {
 bool entry_kind_hidden(enum entry_kind kind);
 
 // Looks at `name` in the directory `dir_fd` whose path below the root is `dir_path` ("" for the root).
-// For ENTRY_LINK, `ret_target` (may be NULL) receives the target to show, relative; the caller frees.
-// 0 or a negative errno other than ENOENT.
+// `ret_target` (may be NULL) receives the target to show, relative, for ENTRY_LINK, and the target as it stands for
+// ENTRY_ESCAPE; the caller frees. 0, -EAGAIN when the entry changed meanwhile, or a negative errno other than ENOENT.
 int source_examine(const struct source *source, int dir_fd, const char *dir_path, const char *name,
 		   enum entry_kind *ret_kind, struct stat *ret_stat, char **ret_target);
+// Of an open descriptor, O_PATH ones too.
+int source_stat(int fd, struct stat *ret);
 // A directory below `dir_fd` (O_PATH) or a regular file (readable); -ELOOP, -EXDEV, -ENOENT, ...
 int source_open_directory(int dir_fd, const char *name);
 int source_open_file(int dir_fd, const char *name);
 // All names in a directory, sorted bytewise, without "." and "..": NUL-terminated, one behind the other, in `ret`.
 int source_list(int dir_fd, struct buf *ret, size_t *ret_count);
+
+// How many directories stand in a directory, those that are hidden aside.
+int source_count_directories(const struct source *source, int dir_fd, size_t *ret);
 
 // Depth-first over all entries below the root, in sorted order, hidden ones too. A negative return of `visit` ends the walk.
 struct source_entry {
@@ -53,6 +60,7 @@ struct source_entry {
 	int dir_fd;       // of its directory; borrowed
 	enum entry_kind kind;
 	const struct stat *st;
+	const char *target; // ENTRY_LINK, ENTRY_ESCAPE; else NULL
 };
 int source_walk(const struct source *source, int (*visit)(const struct source_entry *entry, void *context),
 		void *context);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define THREADS_MAX 16
+
+struct queue {
+	struct task *first;
+	struct task **last;
+};
+
+struct pool {
+	pthread_mutex_t lock; // all below but the threads
+	pthread_cond_t wake;
+	struct queue queues[2]; // asked for, bulk
+	size_t running;
+	bool ending;
+	pthread_t threads[THREADS_MAX];
+	size_t thread_count;
+};
+
+int pool_new(struct pool **ret)
+{
+	struct pool *pool = calloc(1, sizeof(*pool));
+
+	if (pool == NULL)
+		return -ENOMEM;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->wake, NULL);
+	for (size_t i = 0; i < 2; i++)
+		pool->queues[i].last = &pool->queues[i].first;
+	*ret = pool;
+	return 0;
+}
+
+static struct task *dequeue(struct pool *pool)
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct task *task = pool->queues[i].first;
+
+		if (task == NULL)
+			continue;
+		pool->queues[i].first = task->next;
+		if (task->next == NULL)
+			pool->queues[i].last = &pool->queues[i].first;
+		task->next = NULL;
+		return task;
+	}
+	return NULL;
+}
+
+static void *work(void *context)
+{
+	struct pool *pool = context;
+
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		struct task *task = dequeue(pool);
+
+		if (task != NULL) {
+			pool->running++;
+			pthread_mutex_unlock(&pool->lock);
+			task->run(task);
+			pthread_mutex_lock(&pool->lock);
+			pool->running--;
+			// The last task may have been what the end waits for.
+			if (pool->ending)
+				pthread_cond_broadcast(&pool->wake);
+		} else if (pool->ending && pool->running == 0) {
+			break;
+		} else {
+			pthread_cond_wait(&pool->wake, &pool->lock);
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+int pool_start(struct pool *pool, size_t threads)
+{
+	if (threads > THREADS_MAX)
+		threads = THREADS_MAX;
+	while (pool->thread_count < threads) {
+		int rc = pthread_create(&pool->threads[pool->thread_count], NULL, work, pool);
+
+		if (rc != 0)
+			return pool->thread_count > 0 ? 0 : -rc;
+		pool->thread_count++;
+	}
+	return 0;
+}
+
+void pool_queue(struct pool *pool, struct task *task)
+{
+	struct queue *queue = &pool->queues[task->bulk ? 1 : 0];
+
+	task->next = NULL;
+	pthread_mutex_lock(&pool->lock);
+	*queue->last = task;
+	queue->last = &task->next;
+	pthread_cond_signal(&pool->wake);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_free(struct pool *pool)
+{
+	if (pool == NULL)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->ending = true;
+	pthread_cond_broadcast(&pool->wake);
+	pthread_mutex_unlock(&pool->lock);
+	for (size_t i = 0; i < pool->thread_count; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->wake);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a name means now: the source, seen through the verdicts. Everything
+// here may touch the source and scan, so it runs on workers; only view_attributes() and
+// view_find() are quick. Knows nothing of FUSE.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "fs/audit.h"
+#include "fs/ledger.h"
+#include "fs/pool.h"
+#include "fs/snapshot.h"
+#include "fs/source.h"
+#include "fs/store.h"
+
+struct view {
+	struct snapshot_context context;
+	struct store *store;
+	struct pool *pool;
+	struct ledger *ledger;
+	struct audit *audit;
+	atomic_bool ending; // workers drop bulk work
+};
+
+// The task was parked behind another one that scans the same file, or has spread its work: it is run again later.
+#define VIEW_PARKED 1
+
+// `ret_node` gets the node with a reference, or NULL when the name is not there (or hidden: that is the same).
+// 0, VIEW_PARKED or a negative errno. Records news in ledger and audit.
+int view_lookup(struct view *view, struct node *dir, const char *name, struct task *task, struct node **ret_node);
+// The same without scanning and without waiting: -EAGAIN when it would have to.
+int view_find(struct view *view, struct node *dir, const char *name, struct node **ret_node);
+
+// A listing in the making; zero it, keep it between two runs of the task, release it at the end.
+struct view_listing {
+	bool spread;           // the files' scans were handed out
+	atomic_size_t pending; // of them, plus one while handing out
+	struct task *task;
+};
+// 0 with a reference to the newest listing, VIEW_PARKED, or a negative errno. `ret_changed` (may be NULL) is true when what is
+// visible differs from the listing before.
+int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
+	      struct listing **ret, bool *ret_changed);
+
+// As shown; for a directory this looks at the source.
+int view_attributes(struct view *view, struct node *node, struct stat *ret);
+
+// The served bytes with a reference; rebuilt from the source when they were dropped. -ESTALE when that is no longer the same.
+int view_body(struct view *view, struct node *node, struct body **ret);
+
+// Walks the whole source behind all other work, so that the owner sees what is hidden. Ends by ledger_set_indexed().
+int view_index(struct view *view);
