@@ -82,7 +82,7 @@ int store_new(struct pool *pool, uint64_t cache_size, uint64_t spool_size, struc
 		return -ENOMEM;
 	}
 	store->pool = pool;
-	store->next_id = NODE_ROOT + 1;
+	store->next_id = NODE_FIRST;
 	store->caches[0].max = cache_size;
 	store->caches[1].max = spool_size;
 	pthread_mutex_init(&store->lock, NULL);

@@ -16,6 +16,7 @@
 #include "sanitize/buf.h"
 
 #define NODE_ROOT 1
+#define NODE_FIRST 16 // ids below are left to the session
 
 enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/xattr.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fs/output/json.h"
+#include "sanitize/cleanup.h"
+#include "sanitize/classify.h"
+
+#define PREFIX "user.skillfs."
+#define VALUE_MAX (60 * 1024) // the kernel's limit is 64 KiB
+
+// At most VALUE_MAX bytes of a JSON array: whole elements, then {"omitted": N}.
+static int append_array(struct buf *buf, json_t *array)
+{
+	size_t count = json_array_size(array), taken = 0;
+	int rc = array == NULL ? -ENOMEM : buf_append_byte(buf, '[');
+
+	for (; rc == 0 && taken < count; taken++) {
+		CLEANUP(buf) struct buf element = BUF_INIT;
+
+		rc = json_append(&element, json_array_get(array, taken), false);
+		if (rc < 0 || buf->len + element.len + 64 > VALUE_MAX)
+			break;
+		if (taken > 0)
+			rc = buf_append_byte(buf, ',');
+		if (rc == 0)
+			rc = buf_append(buf, element.data, element.len);
+	}
+	if (rc == 0 && taken < count)
+		rc = buf_printf(buf, "%s{\"omitted\":%zu}", taken > 0 ? "," : "", count - taken);
+	json_decref(array);
+	return rc < 0 ? rc : buf_append_byte(buf, ']');
+}
+
+static int get_verdict(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)listing;
+	return buf_append_string(ret, verdict_name(node->snapshot->verdict));
+}
+
+static int get_class(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)listing;
+	return buf_append_string(ret, file_class_name(node->snapshot->report.cls));
+}
+
+static int get_rules(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	const struct findings *findings = &node->snapshot->report.findings;
+	const struct scanner *scanner = view->context.scanner;
+	int rc = 0;
+
+	(void)listing;
+	for (size_t i = 0; rc == 0 && i < scanner_rule_count(scanner); i++) {
+		const struct rule *rule = scanner_rule(scanner, i);
+		bool found = false;
+
+		for (size_t k = 0; !found && k < findings->count; k++)
+			found = findings->items[k].rule == rule;
+		if (found)
+			rc = buf_printf(ret, "%s%s", ret->len > 0 ? "," : "", rule->id);
+	}
+	return rc;
+}
+
+static int get_findings(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)listing;
+	return append_array(ret, json_findings(&node->snapshot->report.findings));
+}
+
+static int get_notices(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)listing;
+	return append_array(ret, json_notices(&node->snapshot->report.notices));
+}
+
+static int get_sanitize(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	json_t *value = json_sanitize(&node->snapshot->report.stats);
+	int rc = value == NULL ? -ENOMEM : json_append(ret, value, false);
+
+	(void)view;
+	(void)listing;
+	json_decref(value);
+	return rc;
+}
+
+static int get_hash(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)listing;
+	return buf_append_string(ret, node->snapshot->hash);
+}
+
+static int get_ruleset(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)node;
+	(void)listing;
+	return buf_append_string(ret, scanner_ruleset(view->context.scanner));
+}
+
+static int get_tools(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)listing;
+	return buf_append_string(ret, node->snapshot->tools);
+}
+
+static int get_hidden(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	(void)view;
+	(void)node;
+	return buf_printf(ret, "%zu", listing->hidden);
+}
+
+static int get_summary(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+{
+	CLEANUP(free) char *path = node_path(view->store, node);
+	struct ledger_counts counts;
+
+	(void)listing;
+	if (path == NULL)
+		return -ENOMEM;
+	ledger_summary(view->ledger, path, &counts);
+	return buf_printf(ret,
+			  "{\"files\":%" PRIu64 ",\"skills\":%" PRIu64 ",\"hidden\":%" PRIu64 ",\"warned\":%" PRIu64
+			  ",\"findings\":%" PRIu64 ",\"complete\":%s}",
+			  counts.files, counts.skills, counts.hidden, counts.warned, counts.findings,
+			  counts.indexed ? "true" : "false");
+}
+
+static const struct attribute {
+	const char *name;
+	enum node_kind kind;
+	bool manifest_only; // on SKILL.md
+	bool listing;       // needs the directory's listing
+	int (*get)(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret);
+} attributes[] = {
+	{ PREFIX "class", NODE_FILE, false, false, get_class },
+	{ PREFIX "findings", NODE_FILE, false, false, get_findings },
+	{ PREFIX "hash", NODE_FILE, false, false, get_hash },
+	{ PREFIX "notices", NODE_FILE, false, false, get_notices },
+	{ PREFIX "rules", NODE_FILE, false, false, get_rules },
+	{ PREFIX "ruleset", NODE_FILE, false, false, get_ruleset },
+	{ PREFIX "sanitize", NODE_FILE, false, false, get_sanitize },
+	{ PREFIX "tools", NODE_FILE, true, false, get_tools },
+	{ PREFIX "verdict", NODE_FILE, false, false, get_verdict },
+	{ PREFIX "hidden", NODE_DIRECTORY, false, true, get_hidden },
+	{ PREFIX "summary", NODE_DIRECTORY, false, true, get_summary },
+};
+
+static bool has(const struct node *node, const struct attribute *attribute)
+{
+	return attribute->kind == node->kind && (!attribute->manifest_only || node->snapshot->tools != NULL);
+}
+
+static const struct attribute *find(const struct node *node, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
+		if (has(node, &attributes[i]) && strcmp(attributes[i].name, name) == 0)
+			return &attributes[i];
+	return NULL;
+}
+
+bool xattr_wants_listing(const struct node *node, const char *name)
+{
+	const struct attribute *attribute = find(node, name);
+
+	return attribute != NULL && attribute->listing;
+}
+
+int xattr_get(struct view *view, struct node *node, const char *name, const struct listing *listing, struct buf *ret)
+{
+	const struct attribute *attribute = find(node, name);
+
+	if (attribute == NULL || (attribute->listing && listing == NULL))
+		return -ENODATA;
+	return attribute->get(view, node, listing, ret);
+}
+
+int xattr_list(const struct node *node, struct buf *ret)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(attributes); i++)
+		if (has(node, &attributes[i]))
+			rc = buf_append(ret, attributes[i].name, strlen(attributes[i].name) + 1);
+	return rc;
+}
