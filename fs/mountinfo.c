@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/mountinfo.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fs/source.h"
+#include "sanitize/cleanup.h"
+
+#define LAYERS_MAX 64
+
+static const char *const fusermount_paths[] = { "/usr/bin/fusermount3", "/bin/fusermount3", "/usr/local/bin/fusermount3" };
+
+static void cleanup_file(FILE **file)
+{
+	if (*file != NULL)
+		(void)fclose(*file);
+}
+
+// mountinfo writes blanks and backslashes in octal.
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from != '\0'; from++) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
+		    from[3] >= '0' && from[3] <= '7') {
+			*to++ = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
+			from += 3;
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = '\0';
+}
+
+static void examine(struct mount_entry *entry)
+{
+	CLEANUP(free) char *link = NULL;
+	char target[PATH_MAX];
+	struct statfs st;
+	ssize_t len;
+
+	// A stat may be answered from the kernel's cache; statfs always asks the daemon.
+	entry->dead = statfs(entry->mountpoint, &st) < 0 && errno == ENOTCONN;
+	if (entry->dead || strcmp(entry->type, CONTENT_TYPE) != 0)
+		return;
+	if (asprintf(&link, "%s/" RESERVED_NAME, entry->mountpoint) < 0)
+		return;
+	len = readlink(link, target, sizeof(target));
+	if (len > 0 && (size_t)len < sizeof(target))
+		entry->control_dir = strndup(target, (size_t)len);
+}
+
+void mount_list_free(struct mount_entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(entries[i].mountpoint);
+		free(entries[i].type);
+		free(entries[i].control_dir);
+	}
+	free(entries);
+}
+
+int mount_list(struct mount_entry **ret, size_t *ret_count)
+{
+	CLEANUP(file) FILE *file = fopen("/proc/self/mountinfo", "re");
+	CLEANUP(free) char *line = NULL;
+	struct mount_entry *entries = NULL;
+	size_t count = 0, size = 0;
+
+	if (file == NULL)
+		return -errno;
+	// ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [FIELD...] - TYPE SOURCE SUPER
+	while (getline(&line, &size, file) >= 0) {
+		char *rest = line, *mountpoint = NULL, *type;
+		struct mount_entry *more;
+
+		for (int i = 0; i < 5 && rest != NULL; i++)
+			mountpoint = strsep(&rest, " ");
+		type = rest == NULL ? NULL : strstr(rest, " - ");
+		if (type == NULL)
+			continue;
+		type += 3;
+		type = strsep(&type, " ");
+		if (strcmp(type, CONTENT_TYPE) != 0 && strcmp(type, CONTROL_TYPE) != 0)
+			continue;
+		unescape(mountpoint);
+		more = realloc(entries, (count + 1) * sizeof(*entries));
+		if (more == NULL) {
+			mount_list_free(entries, count);
+			return -ENOMEM;
+		}
+		entries = more;
+		entries[count] = (struct mount_entry){ .mountpoint = strdup(mountpoint), .type = strdup(type) };
+		count++;
+		if (entries[count - 1].mountpoint == NULL || entries[count - 1].type == NULL) {
+			mount_list_free(entries, count);
+			return -ENOMEM;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		examine(&entries[i]);
+	*ret = entries;
+	*ret_count = count;
+	return 0;
+}
+
+int mount_canonical(const char *path, char **ret, struct error *error)
+{
+	CLEANUP(free) char *parent = NULL;
+	CLEANUP(free) char *copy = NULL;
+	CLEANUP(free) char *canonical = realpath(path, NULL);
+	size_t len = strlen(path);
+	char *slash;
+	int rc;
+
+	if (canonical == NULL && errno == ENOTCONN) {
+		// The last component is a dead mount: its parent can be resolved, it can't.
+		while (len > 1 && path[len - 1] == '/')
+			len--;
+		copy = strndup(path, len);
+		if (copy == NULL)
+			return -ENOMEM;
+		slash = strrchr(copy, '/');
+		if (slash == NULL)
+			parent = realpath(".", NULL);
+		else if (slash == copy)
+			parent = strdup("");
+		else
+			parent = (*slash = '\0', realpath(copy, NULL));
+		if (parent != NULL &&
+		    asprintf(&canonical, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent,
+			     slash == NULL ? copy : slash + 1) < 0)
+			return -ENOMEM;
+	}
+	if (canonical == NULL) {
+		rc = -errno;
+		return error_set(error, rc, "%s: %s", path, strerror(-rc));
+	}
+	*ret = take(canonical);
+	return 0;
+}
+
+int mount_detach(const char *path, bool lazy, struct error *error)
+{
+	char *const empty[] = { NULL };
+	const char *program = NULL;
+	const char *args[8];
+	size_t count = 0;
+	int status = 0, rc;
+	pid_t pid;
+
+	if (geteuid() == 0) {
+		if (umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+			return 0;
+		rc = -errno;
+		return error_set(error, rc, "%s: cannot unmount: %s", path, strerror(-rc));
+	}
+	for (size_t i = 0; program == NULL && i < ARRAY_SIZE(fusermount_paths); i++)
+		if (access(fusermount_paths[i], X_OK) == 0)
+			program = fusermount_paths[i];
+	if (program == NULL)
+		return error_set(error, -ENOENT, "fusermount3 is not installed: apt install fuse3");
+	args[count++] = "fusermount3";
+	args[count++] = "-u";
+	args[count++] = "-q";
+	if (lazy)
+		args[count++] = "-z";
+	args[count++] = "--";
+	args[count++] = path;
+	args[count] = NULL;
+	rc = posix_spawn(&pid, program, NULL, NULL, (char *const *)args, empty);
+	if (rc != 0)
+		return error_set(error, -rc, "%s: %s", program, strerror(rc));
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return error_set(error, -EBUSY, "%s: cannot unmount: it is in use, or not yours", path);
+	return 0;
+}
+
+int mount_heal(const char *path, size_t *ret_healed, struct error *error)
+{
+	*ret_healed = 0;
+	for (int layer = 0; layer < LAYERS_MAX; layer++) {
+		struct mount_entry *entries = NULL;
+		size_t count = 0;
+		bool found = false, dead = false;
+		int rc = mount_list(&entries, &count);
+
+		if (rc < 0)
+			return error_set(error, rc, "/proc/self/mountinfo: %s", strerror(-rc));
+		for (size_t i = 0; i < count; i++) {
+			if (strcmp(entries[i].mountpoint, path) == 0) {
+				found = true;
+				dead = entries[i].dead;
+			}
+		}
+		mount_list_free(entries, count);
+		if (!found)
+			return 0;
+		if (!dead)
+			return error_set(error, -EBUSY,
+					 "%s: skillfs is mounted there already; `skillfs umount %s` first", path, path);
+		rc = mount_detach(path, true, error);
+		if (rc < 0)
+			return error_prefix(error, rc, "%s: a dead mount stands there", path);
+		(*ret_healed)++;
+	}
+	return error_set(error, -EBUSY, "%s: too many dead mounts", path);
+}
+
+static bool holds(const char *mountpoint, const char *path)
+{
+	size_t len = strlen(mountpoint);
+
+	if (strcmp(mountpoint, "/") == 0)
+		return true;
+	return strncmp(mountpoint, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, struct error *error)
+{
+	CLEANUP(free) char *canonical = NULL;
+	struct mount_entry *entries = NULL, *best = NULL;
+	size_t count = 0;
+	int rc;
+
+	rc = mount_canonical(path, &canonical, error);
+	if (rc < 0)
+		return rc;
+	rc = mount_list(&entries, &count);
+	if (rc < 0)
+		return error_set(error, rc, "/proc/self/mountinfo: %s", strerror(-rc));
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(entries[i].type, CONTENT_TYPE) == 0 && holds(entries[i].mountpoint, canonical) &&
+		    (best == NULL || strlen(entries[i].mountpoint) >= strlen(best->mountpoint)))
+			best = &entries[i];
+	if (best == NULL)
+		rc = error_set(error, -ENOENT, "%s: no skillfs mount holds it", canonical);
+	else if (best->dead)
+		rc = error_set(error, -ENOTCONN, "%s: the daemon of this mount has ended; mount it again",
+			       best->mountpoint);
+	if (rc == 0) {
+		*ret_mountpoint = take(best->mountpoint);
+		*ret_control_dir = take(best->control_dir);
+	}
+	mount_list_free(entries, count);
+	return rc;
+}
+
+int mount_control_dir(const char *path, char **ret, struct error *error)
+{
+	CLEANUP(free) char *mountpoint = NULL;
+	CLEANUP(free) char *control_dir = NULL;
+	int rc;
+
+	rc = mount_of(path, &mountpoint, &control_dir, error);
+	if (rc < 0)
+		return rc;
+	if (control_dir == NULL)
+		return error_set(error, -ENOENT, "%s: mounted without a control directory (control=none)", mountpoint);
+	*ret = take(control_dir);
+	return 0;
+}
