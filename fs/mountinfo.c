@@ -69,19 +69,19 @@ void mount_list_free(struct mount_entry *entries, size_t count)
 	free(entries);
 }
 
-int mount_list(struct mount_entry **ret, size_t *ret_count)
+// Calls `visit` with the mountpoint and type of each mount that this process sees, in mount order.
+static int each_mount(int (*visit)(const char *mountpoint, const char *type, void *context), void *context)
 {
 	CLEANUP(file) FILE *file = fopen("/proc/self/mountinfo", "re");
 	CLEANUP(free) char *line = NULL;
-	struct mount_entry *entries = NULL;
-	size_t count = 0, size = 0;
+	size_t size = 0;
+	int rc = 0;
 
 	if (file == NULL)
 		return -errno;
 	// ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [FIELD...] - TYPE SOURCE SUPER
-	while (getline(&line, &size, file) >= 0) {
+	while (rc == 0 && getline(&line, &size, file) >= 0) {
 		char *rest = line, *mountpoint = NULL, *type;
-		struct mount_entry *more;
 
 		for (int i = 0; i < 5 && rest != NULL; i++)
 			mountpoint = strsep(&rest, " ");
@@ -89,27 +89,65 @@ int mount_list(struct mount_entry **ret, size_t *ret_count)
 		if (type == NULL)
 			continue;
 		type += 3;
-		type = strsep(&type, " ");
-		if (strcmp(type, CONTENT_TYPE) != 0 && strcmp(type, CONTROL_TYPE) != 0)
-			continue;
 		unescape(mountpoint);
-		more = realloc(entries, (count + 1) * sizeof(*entries));
-		if (more == NULL) {
-			mount_list_free(entries, count);
-			return -ENOMEM;
-		}
-		entries = more;
-		entries[count] = (struct mount_entry){ .mountpoint = strdup(mountpoint), .type = strdup(type) };
-		count++;
-		if (entries[count - 1].mountpoint == NULL || entries[count - 1].type == NULL) {
-			mount_list_free(entries, count);
-			return -ENOMEM;
-		}
+		rc = visit(mountpoint, strsep(&type, " "), context);
 	}
-	for (size_t i = 0; i < count; i++)
-		examine(&entries[i]);
-	*ret = entries;
-	*ret_count = count;
+	return rc;
+}
+
+static bool is_ours(const char *type)
+{
+	return strcmp(type, CONTENT_TYPE) == 0 || strcmp(type, CONTROL_TYPE) == 0;
+}
+
+struct list {
+	struct mount_entry *entries;
+	size_t count;
+};
+
+static int add_ours(const char *mountpoint, const char *type, void *context)
+{
+	struct list *list = context;
+	struct mount_entry *more, *entry;
+
+	if (!is_ours(type))
+		return 0;
+	more = realloc(list->entries, (list->count + 1) * sizeof(*more));
+	if (more == NULL)
+		return -ENOMEM;
+	list->entries = more;
+	entry = &more[list->count++];
+	*entry = (struct mount_entry){ .mountpoint = strdup(mountpoint), .type = strdup(type) };
+	return entry->mountpoint == NULL || entry->type == NULL ? -ENOMEM : 0;
+}
+
+int mount_list(struct mount_entry **ret, size_t *ret_count)
+{
+	struct list list = { NULL, 0 };
+	int rc = each_mount(add_ours, &list);
+
+	if (rc < 0) {
+		mount_list_free(list.entries, list.count);
+		return rc;
+	}
+	for (size_t i = 0; i < list.count; i++)
+		examine(&list.entries[i]);
+	*ret = list.entries;
+	*ret_count = list.count;
+	return 0;
+}
+
+struct top {
+	const char *path;
+	bool ours;
+};
+
+static int see_top(const char *mountpoint, const char *type, void *context)
+{
+	struct top *top = context;
+
+	if (strcmp(mountpoint, top->path) == 0)
+		top->ours = is_ours(type);
 	return 0;
 }
 
@@ -155,9 +193,17 @@ int mount_detach(const char *path, bool lazy, struct error *error)
 	const char *program = NULL;
 	const char *args[8];
 	size_t count = 0;
+	struct top top = { path, false };
 	int status = 0, rc;
 	pid_t pid;
 
+	// Whatever else is mounted at that place is not ours to take away. Looks at mountinfo only: asking the
+	// file system itself could wait for a daemon that is on its way out.
+	rc = each_mount(see_top, &top);
+	if (rc < 0)
+		return error_set(error, rc, "/proc/self/mountinfo: %s", strerror(-rc));
+	if (!top.ours)
+		return error_set(error, -ENOENT, "%s: skillfs is not mounted there", path);
 	if (geteuid() == 0) {
 		if (umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 			return 0;

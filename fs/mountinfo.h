@@ -26,7 +26,7 @@ void mount_list_free(struct mount_entry *entries, size_t count);
 int mount_canonical(const char *path, char **ret, struct error *error);
 // Takes dead mounts of ours away from `path`; `ret_healed` counts them. -EBUSY when a live one stands there.
 int mount_heal(const char *path, size_t *ret_healed, struct error *error);
-// umount2() as root, else fusermount3; lazily when `lazy`.
+// umount2() as root, else fusermount3; lazily when `lazy`. -ENOENT when the topmost mount there is not ours.
 int mount_detach(const char *path, bool lazy, struct error *error);
 // Our content mount that holds `path`; the caller frees both. `ret_control_dir` is NULL when it has none.
 int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, struct error *error);
