@@ -3,13 +3,10 @@
 // Order of things: options and configuration; dead mounts away; source descriptor;
 // runtime directory; fork to the background; fork the launcher; both sessions made and
 // mounted; threads; then the parent is told. The way down is the reverse.
-#define FUSE_USE_VERSION 35
-
 #include "fs/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fuse_opt.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -28,93 +25,11 @@
 #include "fs/control.h"
 #include "fs/launcher.h"
 #include "fs/loop.h"
+#include "fs/mount_options.h"
 #include "fs/runtime.h"
 #include "sanitize/cleanup.h"
 
 #define DRAIN_MS 5000
-
-struct arguments {
-	char *paths[2]; // source, mountpoint
-	char *config_path;
-	char *agent;
-	char *state;
-	char *control;
-	char *entry_timeout_ms;
-	int foreground;
-	int audit_open;
-	int allow_other;
-	const char *wrong; // the first thing that was not understood
-};
-
-#define OPTION(text, field) { text, offsetof(struct arguments, field), 1 }
-
-enum { KEY_IGNORED = 1, KEY_LATER };
-
-// Generic mount options that mount(8), fstab and systemd pass on. Those that would weaken the mount are accepted and
-// not followed: it is always ro, nosuid and nodev.
-static const struct fuse_opt option_table[] = {
-	OPTION("-f", foreground),
-	OPTION("-c %s", config_path),
-	OPTION("config=%s", config_path),
-	OPTION("agent=%s", agent),
-	OPTION("state=%s", state),
-	OPTION("control=%s", control),
-	OPTION("entry_timeout_ms=%s", entry_timeout_ms),
-	OPTION("audit_open", audit_open),
-	OPTION("allow_other", allow_other),
-	FUSE_OPT_KEY("approvals=", KEY_LATER),
-	FUSE_OPT_KEY("ro", KEY_IGNORED),
-	FUSE_OPT_KEY("rw", KEY_IGNORED),
-	FUSE_OPT_KEY("suid", KEY_IGNORED),
-	FUSE_OPT_KEY("nosuid", KEY_IGNORED),
-	FUSE_OPT_KEY("dev", KEY_IGNORED),
-	FUSE_OPT_KEY("nodev", KEY_IGNORED),
-	FUSE_OPT_KEY("exec", KEY_IGNORED),
-	FUSE_OPT_KEY("async", KEY_IGNORED),
-	FUSE_OPT_KEY("sync", KEY_IGNORED),
-	FUSE_OPT_KEY("atime", KEY_IGNORED),
-	FUSE_OPT_KEY("noatime", KEY_IGNORED),
-	FUSE_OPT_KEY("relatime", KEY_IGNORED),
-	FUSE_OPT_KEY("auto", KEY_IGNORED),
-	FUSE_OPT_KEY("noauto", KEY_IGNORED),
-	FUSE_OPT_KEY("user", KEY_IGNORED),
-	FUSE_OPT_KEY("nouser", KEY_IGNORED),
-	FUSE_OPT_KEY("users", KEY_IGNORED),
-	FUSE_OPT_KEY("defaults", KEY_IGNORED),
-	FUSE_OPT_KEY("nofail", KEY_IGNORED),
-	FUSE_OPT_KEY("_netdev", KEY_IGNORED),
-	FUSE_OPT_KEY("x-", KEY_IGNORED),
-	FUSE_OPT_KEY("comment=", KEY_IGNORED),
-	FUSE_OPT_END,
-};
-
-static int take_option(void *data, const char *text, int key, struct fuse_args *args)
-{
-	struct arguments *arguments = data;
-	size_t count = arguments->paths[0] == NULL ? 0 : arguments->paths[1] == NULL ? 1 : 2;
-
-	(void)args;
-	if (key == KEY_IGNORED || strncmp(text, "x-", 2) == 0)
-		return 0;
-	if (key == FUSE_OPT_KEY_NONOPT && count < 2) {
-		arguments->paths[count] = strdup(text);
-		return arguments->paths[count] == NULL ? -1 : 0;
-	}
-	if (arguments->wrong == NULL)
-		arguments->wrong = text;
-	return 0;
-}
-
-static void cleanup_arguments(struct arguments *arguments)
-{
-	free(arguments->paths[0]);
-	free(arguments->paths[1]);
-	free(arguments->config_path);
-	free(arguments->agent);
-	free(arguments->state);
-	free(arguments->control);
-	free(arguments->entry_timeout_ms);
-}
 
 static void daemon_release(struct daemon *daemon)
 {
@@ -166,7 +81,7 @@ static int heal(const char *path, struct error *error)
 	return rc;
 }
 
-static int use_configuration(struct daemon *daemon, const struct arguments *arguments, struct error *error)
+static int use_configuration(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
 {
 	const char *agent = arguments->agent == NULL ? DEFAULT_AGENT : arguments->agent;
 	char *end;
@@ -195,7 +110,7 @@ static int use_configuration(struct daemon *daemon, const struct arguments *argu
 	return scanner_new(daemon->config->custom_rules, daemon->config->custom_rule_count, &daemon->scanner, error);
 }
 
-static int use_directories(struct daemon *daemon, const struct arguments *arguments, struct error *error)
+static int use_directories(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
 {
 	struct daemon_options *options = &daemon->options;
 	CLEANUP(free) char *id = NULL;
@@ -239,7 +154,7 @@ static int use_directories(struct daemon *daemon, const struct arguments *argume
 }
 
 // Everything that can fail for the user's sake, before anything is forked or mounted.
-static int prepare(struct daemon *daemon, const struct arguments *arguments, struct error *error)
+static int prepare(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
 {
 	struct daemon_options *options = &daemon->options;
 	int rc;
@@ -517,7 +432,7 @@ static int wait_for_child(int told, struct error *error)
 	return -EIO;
 }
 
-static int mount_run(struct daemon *daemon, const struct arguments *arguments, struct error *error)
+static int mount_run(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
 {
 	int told[2];
 	pid_t pid;
@@ -557,16 +472,13 @@ static int mount_run(struct daemon *daemon, const struct arguments *arguments, s
 
 int mount_main(int argc, char **argv)
 {
-	CLEANUP(arguments) struct arguments arguments = { 0 };
-	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	CLEANUP(mount_arguments) struct mount_arguments arguments = { 0 };
 	struct daemon daemon = { 0 };
 	struct error error = { "" };
 	int rc;
 
-	if (fuse_opt_parse(&args, &arguments, option_table, take_option) < 0) {
-		fuse_opt_free_args(&args);
+	if (mount_arguments_parse(argc, argv, &arguments) < 0)
 		return command_usage("mount", "an option lacks its value");
-	}
 	if (arguments.wrong != NULL) {
 		CLEANUP(free) char *text = NULL;
 		bool later = strncmp(arguments.wrong, "approvals=", 10) == 0;
@@ -574,11 +486,8 @@ int mount_main(int argc, char **argv)
 		if (asprintf(&text, "%s: %s", arguments.wrong,
 			     later ? "approvals are not supported by this version yet" : "not understood") < 0)
 			text = NULL;
-		rc = command_usage("mount", text);
-		fuse_opt_free_args(&args);
-		return rc;
+		return command_usage("mount", text);
 	}
-	fuse_opt_free_args(&args);
 	if (arguments.paths[0] == NULL)
 		return command_usage("mount", "no SOURCE given");
 	rc = mount_run(&daemon, &arguments, &error);
@@ -586,66 +495,4 @@ int mount_main(int argc, char **argv)
 		command_error("mount", error_text(&error, rc));
 	daemon_release(&daemon);
 	return rc < 0 ? EXIT_FAILED : EXIT_OK;
-}
-
-// The daemon ends by itself when its mount is gone; wait for its control mount to go as well.
-static bool wait_until_gone(const char *control_dir)
-{
-	for (int i = 0; control_dir != NULL && i < 1000; i++) {
-		struct mount_entry *entries = NULL;
-		size_t count = 0;
-		bool there = false;
-
-		if (mount_list(&entries, &count) < 0)
-			return false;
-		for (size_t k = 0; k < count; k++)
-			there = there || strcmp(entries[k].mountpoint, control_dir) == 0;
-		mount_list_free(entries, count);
-		if (!there)
-			return true;
-		(void)poll(NULL, 0, 10);
-	}
-	return control_dir == NULL;
-}
-
-int umount_main(int argc, char **argv)
-{
-	CLEANUP(free) char *mountpoint = NULL;
-	CLEANUP(free) char *canonical = NULL;
-	CLEANUP(free) char *control_dir = NULL;
-	struct error error = { "" };
-	const char *path = NULL;
-	bool now = false;
-	int rc;
-
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--now") == 0)
-			now = true;
-		else if (argv[i][0] == '-' || path != NULL)
-			return command_usage("umount", argv[i]);
-		else
-			path = argv[i];
-	}
-	if (path == NULL)
-		return command_usage("umount", "no MOUNTPOINT given");
-	rc = mount_canonical(path, &canonical, &error);
-	if (rc == 0)
-		rc = mount_of(path, &mountpoint, &control_dir, &error);
-	if (rc == -ENOTCONN)
-		rc = mount_detach(canonical, true, &error); // dead: nobody is served any more
-	else if (rc == 0 && strcmp(mountpoint, canonical) != 0)
-		rc = error_set(&error, -EINVAL, "%s: not a mountpoint; the mount is at %s", canonical, mountpoint);
-	else if (rc == 0)
-		rc = mount_detach(mountpoint, now, &error);
-	if (rc == -EBUSY && !now)
-		rc = error_prefix(&error, rc, "in use (--now detaches it all the same)");
-	if (rc < 0) {
-		command_error("umount", error_text(&error, rc));
-		return EXIT_FAILED;
-	}
-	if (!wait_until_gone(control_dir)) {
-		command_error("umount", "the mount is gone, but its daemon has not ended within 10 s");
-		return EXIT_FAILED;
-	}
-	return EXIT_OK;
 }

@@ -43,6 +43,11 @@ int source_open_file(int dir_fd, const char *name)
 	return open_beneath(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
+int source_join(const char *dir_path, const char *name, char **ret)
+{
+	return asprintf(ret, "%s%s%s", dir_path, dir_path[0] == '\0' ? "" : "/", name) < 0 ? -ENOMEM : 0;
+}
+
 static struct timespec timespec_of(const struct statx_timestamp *time)
 {
 	return (struct timespec){ .tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec };
@@ -491,8 +496,9 @@ static int walk(const struct source *source, int dir_fd, const char *dir_path,
 		struct source_entry entry = { .name = name, .dir_fd = dir_fd };
 		struct stat st;
 
-		if (asprintf(&path, "%s%s%s", dir_path, dir_path[0] == '\0' ? "" : "/", name) < 0)
-			return -ENOMEM;
+		rc = source_join(dir_path, name, &path);
+		if (rc < 0)
+			return rc;
 		rc = source_examine(source, dir_fd, dir_path, name, &entry.kind, &st, &target);
 		if (rc == -EAGAIN)
 			continue;

@@ -24,6 +24,9 @@ struct source {
 int source_open(const char *path, struct source **ret, struct error *error);
 void source_close(struct source *source); // NULL is allowed
 
+// A path below the root from its directory's ("" for the root) and a name. 0 or -ENOMEM.
+int source_join(const char *dir_path, const char *name, char **ret);
+
 // What an entry of the source is to the view.
 enum entry_kind {
 	ENTRY_MISSING,

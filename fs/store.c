@@ -21,11 +21,6 @@ struct claim {
 	struct task *parked;
 };
 
-struct cache {
-	struct node *oldest, *newest;
-	uint64_t bytes, max;
-};
-
 struct store {
 	struct pool *pool;
 	pthread_mutex_t lock; // all below
@@ -40,30 +35,6 @@ struct store {
 	size_t idle_count;
 	struct cache caches[2]; // text, binary
 };
-
-void body_unref(struct body *body)
-{
-	if (body != NULL && atomic_fetch_sub_explicit(&body->refs, 1, memory_order_acq_rel) == 1) {
-		buf_release(&body->data);
-		free(body);
-	}
-}
-
-static struct body *body_ref(struct body *body)
-{
-	atomic_fetch_add_explicit(&body->refs, 1, memory_order_relaxed);
-	return body;
-}
-
-void listing_unref(struct listing *listing)
-{
-	if (listing != NULL && atomic_fetch_sub_explicit(&listing->refs, 1, memory_order_acq_rel) == 1) {
-		free(listing->entries);
-		buf_release(&listing->names);
-		buf_release(&listing->source_names);
-		free(listing);
-	}
-}
 
 int store_new(struct pool *pool, uint64_t cache_size, uint64_t spool_size, struct store **ret)
 {
@@ -172,36 +143,6 @@ static struct cache *cache_of(struct store *store, const struct node *node)
 	return &store->caches[node->snapshot->report.cls == CLASS_BINARY ? 1 : 0];
 }
 
-static void body_drop(struct store *store, struct node *node)
-{
-	struct cache *cache;
-
-	if (node->body == NULL)
-		return;
-	cache = cache_of(store, node);
-	*(node->body_prev != NULL ? &node->body_prev->body_next : &cache->oldest) = node->body_next;
-	*(node->body_next != NULL ? &node->body_next->body_prev : &cache->newest) = node->body_prev;
-	node->body_prev = node->body_next = NULL;
-	cache->bytes -= node->body->data.len;
-	body_unref(node->body);
-	node->body = NULL;
-}
-
-// The newest body stays even when it alone is too large: a reader is at it.
-static void body_keep(struct store *store, struct node *node, struct body *body)
-{
-	struct cache *cache = cache_of(store, node);
-
-	node->body = body;
-	node->body_prev = cache->newest;
-	node->body_next = NULL;
-	*(cache->newest != NULL ? &cache->newest->body_next : &cache->oldest) = node;
-	cache->newest = node;
-	cache->bytes += body->data.len;
-	while (cache->bytes > cache->max && cache->oldest != node)
-		body_drop(store, cache->oldest);
-}
-
 static void idle_remove(struct store *store, struct node *node)
 {
 	*(node->idle_prev != NULL ? &node->idle_prev->idle_next : &store->idle_oldest) = node->idle_next;
@@ -222,7 +163,8 @@ static void node_free(struct store *store, struct node *node)
 {
 	if (node->idle)
 		idle_remove(store, node);
-	body_drop(store, node);
+	if (node->kind == NODE_FILE)
+		cache_drop(cache_of(store, node), node);
 	unlink_from(&store->by_id[id_slot(store, node->id)], node, true);
 	unlink_from(&store->by_identity[identity_slot(store, node)], node, false);
 	store->node_count--;
@@ -539,18 +481,6 @@ void store_abandon(struct store *store, const struct identity *claimed, unsigned
 	}
 }
 
-static struct body *body_new(struct buf *data)
-{
-	struct body *body = calloc(1, sizeof(*body));
-
-	if (body == NULL)
-		return NULL;
-	atomic_init(&body->refs, 1);
-	body->data = *data;
-	*data = BUF_INIT;
-	return body;
-}
-
 int store_publish(struct store *store, const struct identity *claimed, unsigned variant, const char *path,
 		  struct snapshot *snapshot, struct buf *data, struct node **ret)
 {
@@ -585,8 +515,8 @@ struct body *node_body(struct store *store, struct node *node)
 		body = body_ref(node->body);
 		cache = cache_of(store, node);
 		if (cache->newest != node) {
-			body_drop(store, node);
-			body_keep(store, node, body_ref(body));
+			cache_drop(cache_of(store, node), node);
+			cache_keep(cache_of(store, node), node, body_ref(body));
 		}
 	}
 	pthread_mutex_unlock(&store->lock);
@@ -601,35 +531,9 @@ struct body *node_set_body(struct store *store, struct node *node, struct buf *d
 		return NULL;
 	pthread_mutex_lock(&store->lock);
 	if (node->body == NULL)
-		body_keep(store, node, body_ref(body));
+		cache_keep(cache_of(store, node), node, body_ref(body));
 	pthread_mutex_unlock(&store->lock);
 	return body;
-}
-
-uint32_t listing_find(const struct listing *listing, const char *name)
-{
-	size_t low = 0, high = listing->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(listing->entries[middle].name, name);
-
-		if (order == 0)
-			return listing->entries[middle].type;
-		*(order < 0 ? &low : &high) = order < 0 ? middle + 1 : middle;
-	}
-	return 0;
-}
-
-static bool listing_equal(const struct listing *a, const struct listing *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (a->entries[i].ino != b->entries[i].ino || a->entries[i].type != b->entries[i].type ||
-		    strcmp(a->entries[i].name, b->entries[i].name) != 0)
-			return false;
-	return true;
 }
 
 bool node_set_listing(struct store *store, struct node *node, struct listing *listing, const struct timespec *now)
@@ -655,7 +559,7 @@ struct listing *node_listing(struct store *store, struct node *node)
 	pthread_mutex_lock(&store->lock);
 	listing = node->listing;
 	if (listing != NULL)
-		atomic_fetch_add_explicit(&listing->refs, 1, memory_order_relaxed);
+		(void)listing_ref(listing);
 	pthread_mutex_unlock(&store->lock);
 	return listing;
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "fs/cache.h"
+#include "fs/listing.h"
 #include "fs/pool.h"
 #include "fs/snapshot.h"
 #include "sanitize/buf.h"
@@ -19,32 +21,6 @@
 #define NODE_FIRST 16 // ids below are left to the session
 
 enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
-
-// A listing as one OPENDIR saw it: immutable, shared by the handles that read it.
-struct listing_entry {
-	const char *name; // in `names`
-	uint64_t ino;
-	uint32_t type; // S_IFDIR, S_IFREG, S_IFLNK
-};
-struct listing {
-	atomic_size_t refs;
-	struct listing_entry *entries; // sorted by name
-	size_t count;
-	size_t hidden; // names hidden directly in it
-	size_t directories; // visible ones
-	struct buf names;
-	struct buf source_names; // all names in the source, hidden ones too: NUL-terminated, sorted
-	size_t source_count;
-};
-void listing_unref(struct listing *listing); // NULL is allowed
-// The type of a visible name, 0 when it is not there.
-uint32_t listing_find(const struct listing *listing, const char *name);
-
-struct body {
-	atomic_size_t refs;
-	struct buf data;
-};
-void body_unref(struct body *body); // NULL is allowed
 
 struct node {
 	uint64_t id; // never used twice

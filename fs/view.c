@@ -11,11 +11,6 @@
 
 #define EXAMINE_TRIES 4
 
-static int join(const char *dir_path, const char *name, char **ret)
-{
-	return asprintf(ret, "%s%s%s", dir_path, dir_path[0] == '\0' ? "" : "/", name) < 0 ? -ENOMEM : 0;
-}
-
 // What else than the source's bytes decides on a file's content: the class that its name or the configuration gives it, and
 // whether it is a skill's manifest. Hard links that differ in this are different files.
 static unsigned variant_of(const struct view *view, const char *name, const char *path)
@@ -93,7 +88,7 @@ static void cleanup_examined(struct examined *examined)
 static int examine(struct view *view, struct node *dir, const char *dir_path, const char *name,
 		   struct examined *ret)
 {
-	int rc = join(dir_path, name, &ret->path);
+	int rc = source_join(dir_path, name, &ret->path);
 
 	for (int i = 0; rc == 0 && i < EXAMINE_TRIES; i++) {
 		rc = source_examine(view->context.source, dir->fd, dir_path, name, &ret->kind, &ret->st, &ret->target);
@@ -295,8 +290,6 @@ static int add_entry(struct listing *listing, size_t *offsets, const char *name,
 	offsets[listing->count] = listing->names.len;
 	*entry = (struct listing_entry){ .ino = ino, .type = type };
 	listing->count++;
-	if (type == S_IFDIR)
-		listing->directories++;
 	return buf_append(&listing->names, name, strlen(name) + 1);
 }
 
@@ -350,7 +343,7 @@ static void forget_vanished(struct view *view, const char *dir_path, const struc
 		if (order < 0) {
 			CLEANUP(free) char *path = NULL;
 
-			if (join(dir_path, a, &path) == 0) {
+			if (source_join(dir_path, a, &path) == 0) {
 				(void)ledger_set(view->ledger, path, NULL);
 				if (listing_find(old, a) == S_IFDIR)
 					ledger_forget_below(view->ledger, path);
@@ -520,99 +513,5 @@ int view_body(struct view *view, struct node *node, struct body **ret)
 	if (body == NULL)
 		return -ENOMEM;
 	*ret = body;
-	return 0;
-}
-
-// The walk over the whole source: one task that lists a folder and is queued again for the next.
-struct index_walk {
-	struct task task;
-	struct view *view;
-	struct strv pending; // paths, the next one last
-	struct node *dir;    // being listed, with a reference
-	struct view_listing listing;
-};
-
-static int index_open(struct index_walk *walk, const char *path)
-{
-	struct view *view = walk->view;
-	struct stat st;
-	int fd, rc;
-
-	if (path[0] == '\0') {
-		walk->dir = store_get(view->store, NODE_ROOT);
-		return 0;
-	}
-	fd = source_open_directory(view->context.source->root_fd, path);
-	if (fd < 0)
-		return fd;
-	rc = source_stat(fd, &st);
-	if (rc < 0) {
-		(void)close(fd);
-		return rc;
-	}
-	return store_directory(view->store, fd, &st, path, &walk->dir);
-}
-
-static int index_push(struct index_walk *walk, const char *dir_path, const struct listing *listing)
-{
-	int rc = 0;
-
-	for (size_t i = listing->count; rc == 0 && i > 0; i--) {
-		CLEANUP(free) char *path = NULL;
-
-		if (listing->entries[i - 1].type != S_IFDIR)
-			continue;
-		rc = join(dir_path, listing->entries[i - 1].name, &path);
-		if (rc == 0)
-			rc = strv_add(&walk->pending, path);
-	}
-	return rc;
-}
-
-static void index_run(struct task *task)
-{
-	struct index_walk *walk = (struct index_walk *)task;
-	struct view *view = walk->view;
-	struct strv *pending = &walk->pending;
-
-	while (pending->count > 0 && !atomic_load(&view->ending)) {
-		char *path = pending->items[pending->count - 1];
-		struct listing *listing = NULL;
-		int rc = 0;
-
-		if (walk->dir == NULL)
-			rc = index_open(walk, path);
-		if (rc == 0)
-			rc = view_list(view, walk->dir, &walk->listing, task, &listing, NULL);
-		if (rc == VIEW_PARKED)
-			return;
-		pending->count--; // `path` is ours now
-		if (rc == 0)
-			(void)index_push(walk, path, listing);
-		listing_unref(listing);
-		node_put(view->store, walk->dir);
-		walk->dir = NULL;
-		walk->listing = (struct view_listing){ 0 };
-		free(path);
-	}
-	if (pending->count == 0)
-		ledger_set_indexed(view->ledger);
-	node_put(view->store, walk->dir);
-	strv_release(pending);
-	free(walk);
-}
-
-int view_index(struct view *view)
-{
-	struct index_walk *walk = calloc(1, sizeof(*walk));
-
-	if (walk == NULL || strv_add(&walk->pending, "") < 0) {
-		free(walk);
-		return -ENOMEM;
-	}
-	walk->view = view;
-	walk->task.run = index_run;
-	walk->task.bulk = true;
-	pool_queue(view->pool, &walk->task);
 	return 0;
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#define FUSE_USE_VERSION 35
+
+#include "fs/mount_options.h"
+
+#include <errno.h>
+#include <fuse_opt.h>
+#include <stddef.h>
+#include <string.h>
+
+#define OPTION(text, field) { text, offsetof(struct mount_arguments, field), 1 }
+
+enum { KEY_IGNORED = 1, KEY_LATER };
+
+// Generic mount options that mount(8), fstab and systemd pass on. Those that would weaken the mount are accepted and
+// not followed: it is always ro, nosuid and nodev.
+static const struct fuse_opt option_table[] = {
+	OPTION("-f", foreground),
+	OPTION("-c %s", config_path),
+	OPTION("config=%s", config_path),
+	OPTION("agent=%s", agent),
+	OPTION("state=%s", state),
+	OPTION("control=%s", control),
+	OPTION("entry_timeout_ms=%s", entry_timeout_ms),
+	OPTION("audit_open", audit_open),
+	OPTION("allow_other", allow_other),
+	FUSE_OPT_KEY("approvals=", KEY_LATER),
+	FUSE_OPT_KEY("ro", KEY_IGNORED),
+	FUSE_OPT_KEY("rw", KEY_IGNORED),
+	FUSE_OPT_KEY("suid", KEY_IGNORED),
+	FUSE_OPT_KEY("nosuid", KEY_IGNORED),
+	FUSE_OPT_KEY("dev", KEY_IGNORED),
+	FUSE_OPT_KEY("nodev", KEY_IGNORED),
+	FUSE_OPT_KEY("exec", KEY_IGNORED),
+	FUSE_OPT_KEY("async", KEY_IGNORED),
+	FUSE_OPT_KEY("sync", KEY_IGNORED),
+	FUSE_OPT_KEY("atime", KEY_IGNORED),
+	FUSE_OPT_KEY("noatime", KEY_IGNORED),
+	FUSE_OPT_KEY("relatime", KEY_IGNORED),
+	FUSE_OPT_KEY("auto", KEY_IGNORED),
+	FUSE_OPT_KEY("noauto", KEY_IGNORED),
+	FUSE_OPT_KEY("user", KEY_IGNORED),
+	FUSE_OPT_KEY("nouser", KEY_IGNORED),
+	FUSE_OPT_KEY("users", KEY_IGNORED),
+	FUSE_OPT_KEY("defaults", KEY_IGNORED),
+	FUSE_OPT_KEY("nofail", KEY_IGNORED),
+	FUSE_OPT_KEY("_netdev", KEY_IGNORED),
+	FUSE_OPT_KEY("x-", KEY_IGNORED),
+	FUSE_OPT_KEY("comment=", KEY_IGNORED),
+	FUSE_OPT_END,
+};
+
+static int take_option(void *data, const char *text, int key, struct fuse_args *args)
+{
+	struct mount_arguments *arguments = data;
+	size_t count = arguments->paths[0] == NULL ? 0 : arguments->paths[1] == NULL ? 1 : 2;
+
+	(void)args;
+	if (key == KEY_IGNORED || strncmp(text, "x-", 2) == 0)
+		return 0;
+	if (key == FUSE_OPT_KEY_NONOPT && count < 2) {
+		arguments->paths[count] = strdup(text);
+		return arguments->paths[count] == NULL ? -1 : 0;
+	}
+	if (arguments->wrong == NULL)
+		arguments->wrong = strdup(text);
+	return 0;
+}
+
+void mount_arguments_release(struct mount_arguments *arguments)
+{
+	free(arguments->paths[0]);
+	free(arguments->paths[1]);
+	free(arguments->config_path);
+	free(arguments->agent);
+	free(arguments->state);
+	free(arguments->control);
+	free(arguments->entry_timeout_ms);
+	free(arguments->wrong);
+}
+
+int mount_arguments_parse(int argc, char **argv, struct mount_arguments *ret)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	int rc = fuse_opt_parse(&args, ret, option_table, take_option);
+
+	fuse_opt_free_args(&args);
+	return rc < 0 ? -EINVAL : 0;
+}
