@@ -15,11 +15,10 @@
 // whether it is a skill's manifest. Hard links that differ in this are different files.
 static unsigned variant_of(const struct view *view, const char *name, const char *path)
 {
-	enum file_class cls = CLASS_PROSE;
-	unsigned variant = 3;
+	enum file_class cls;
+	unsigned variant = config_class(view->context.config, path, &cls) ? 8U + (unsigned)cls :
+									    (unsigned)classify_name(name);
 
-	if (config_class(view->context.config, path, &cls) || classify_name(name, &cls))
-		variant = (unsigned)cls;
 	return variant | (classify_is_skill_md(name) ? 4U : 0);
 }
 

@@ -10,7 +10,8 @@
 
 // `name` is the last path component, any bytes. The name wins over the content: helper.py with a leading NUL is code.
 enum file_class classify(const char *name, const char *data, size_t len);
-// Whether the name alone decides, and on what.
-bool classify_name(const char *name, enum file_class *ret);
+// What the name alone decides; the content decides where it says nothing.
+enum name_claim { NAME_SAYS_NOTHING, NAME_PROSE, NAME_CODE };
+enum name_claim classify_name(const char *name);
 bool classify_is_skill_md(const char *name); // SKILL.md in any letter case
 bool classify_is_archive(const char *name, const char *data, size_t len);
