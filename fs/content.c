@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fs/loop.h"
@@ -33,6 +34,7 @@ struct content {
 	struct view view;
 	struct store *store;
 	struct pool *pool;
+	struct timespec since;
 	double entry_timeout; // seconds
 	bool real_opens;      // audit_open, or a kernel without NO_OPEN_SUPPORT
 	pthread_t thread;
@@ -135,6 +137,9 @@ static void control_link_stat(const struct content *content, struct stat *ret)
 		.st_nlink = 1,
 		.st_uid = content->daemon->owner,
 		.st_size = (off_t)strlen(content->daemon->options.control_dir),
+		.st_atim = content->since,
+		.st_mtim = content->since,
+		.st_ctim = content->since,
 	};
 }
 
@@ -589,6 +594,7 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 	if (content == NULL)
 		return -ENOMEM;
 	content->daemon = daemon;
+	(void)clock_gettime(CLOCK_REALTIME, &content->since);
 	content->entry_timeout = daemon->config->mount.entry_timeout_ms / 1000.0;
 	content->real_opens = daemon->options.audit_open;
 	rc = pool_new(&content->pool);

@@ -3,29 +3,43 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs/commands/command.h"
 #include "fs/mount.h"
 #include "sanitize/cleanup.h"
 
-// The daemon ends by itself when its mount is gone; wait for its control mount to go as well.
+#define WAIT_STEP_MS 10
+#define WAIT_MOUNT_STEPS 1000 // 10 s for the daemon to take its control mount down
+#define WAIT_DIR_STEPS 100    // 1 s more for its directory, which stays when the user named it
+
+static bool still_mounted(const char *path)
+{
+	struct mount_entry *entries = NULL;
+	size_t count = 0;
+	bool there = false;
+
+	if (mount_list(&entries, &count) < 0)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		there = there || strcmp(entries[i].mountpoint, path) == 0;
+	mount_list_free(entries, count);
+	return there;
+}
+
+// The daemon ends by itself when its mount is gone. False when its control mount stays.
 static bool wait_until_gone(const char *control_dir)
 {
-	for (int i = 0; control_dir != NULL && i < 1000; i++) {
-		struct mount_entry *entries = NULL;
-		size_t count = 0;
-		bool there = false;
+	int step = 0;
 
-		if (mount_list(&entries, &count) < 0)
+	while (still_mounted(control_dir)) {
+		if (++step > WAIT_MOUNT_STEPS)
 			return false;
-		for (size_t k = 0; k < count; k++)
-			there = there || strcmp(entries[k].mountpoint, control_dir) == 0;
-		mount_list_free(entries, count);
-		if (!there)
-			return true;
-		(void)poll(NULL, 0, 10);
+		(void)poll(NULL, 0, WAIT_STEP_MS);
 	}
-	return control_dir == NULL;
+	for (step = 0; access(control_dir, F_OK) == 0 && step < WAIT_DIR_STEPS; step++)
+		(void)poll(NULL, 0, WAIT_STEP_MS);
+	return true;
 }
 
 int umount_main(int argc, char **argv)
@@ -63,7 +77,7 @@ int umount_main(int argc, char **argv)
 		command_error("umount", error_text(&error, rc));
 		return EXIT_FAILED;
 	}
-	if (!wait_until_gone(control_dir)) {
+	if (control_dir != NULL && !wait_until_gone(control_dir)) {
 		command_error("umount", "the mount is gone, but its daemon has not ended within 10 s");
 		return EXIT_FAILED;
 	}
