@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct tool_list {
-	const char *name;        // "coding", "group:web"
+	const char *name;         // "coding", "group:web"
 	const char *const *tools; // NULL-terminated
 };
 

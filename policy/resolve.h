@@ -15,9 +15,10 @@ enum exclusion { EXCLUDED_NOT_IN_PROFILE, EXCLUDED_EXPLICIT_DENY, EXCLUDED_NOT_I
 const char *exclusion_name(enum exclusion exclusion); // "not_in_profile", ...
 
 struct excluded_tool {
-	const char *tool;  // borrowed from `known`
+	const char *tool; // borrowed from `known`
 	enum exclusion reason;
-	const char *entry; // the profile's name, or the last deny entry that covers the tool; borrowed; NULL for a skill
+	const char *
+		entry; // the profile's name, or the last deny entry that covers the tool; borrowed; NULL for a skill
 };
 
 struct effective_tools {
