@@ -30,5 +30,5 @@ void source_profile_clamp(struct source_profile *profile);
 
 // The part of `text` that the profile lets through: the last max_response_bytes / max_chars for `tail`, the first
 // otherwise; never splits a UTF-8 character. Returns offset and length in `text`.
-void source_profile_window(const struct source_profile *profile, const char *text, size_t len, size_t *ret_offset,
-			   size_t *ret_len);
+void source_profile_window(const struct source_profile *profile, const char *text, size_t len,
+			   size_t *ret_offset, size_t *ret_len);

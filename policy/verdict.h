@@ -16,4 +16,5 @@ bool verdict_hides(enum verdict verdict);       // critical and error
 // Applies rules.severity and rules.contexts to the findings (SEVERITY_OFF ones are removed), then decides:
 // scan_failed or an FS_* notice that hides gives VERDICT_ERROR, a CRITICAL finding gives VERDICT_CRITICAL
 // unless `blockOnCritical` is off (then VERDICT_WARN).
-enum verdict verdict_decide(const struct config *config, const struct agent_config *agent, struct report *report);
+enum verdict verdict_decide(const struct config *config, const struct agent_config *agent,
+			    struct report *report);
