@@ -16,8 +16,13 @@
 #include "sanitize/scan.h"
 
 #define CONFIG_MAX_SIZE ((size_t)1 << 20)
-#define DEFAULT_AGENT "default"
+#define DEFAULT_AGENT   "default"
 #define DEFAULT_PROFILE "coding"
+// How many of a thing one configuration may have; more is an error.
+#define CONFIG_MAX_AGENTS   256
+#define CONFIG_MAX_ITEMS    4096 // of one list
+#define CONFIG_MAX_ENTRIES  1024 // of one mapping with keys of its own; custom rules
+#define CONFIG_MAX_WARNINGS 100
 
 struct tool_policy {
 	char *profile;
@@ -52,7 +57,7 @@ struct source_profile {
 struct agent_config {
 	char *id;
 	struct tool_policy tool_policy;
-	struct strv known_tools; // beside those of the profiles and groups
+	struct strv known_tools;                // beside those of the profiles and groups
 	struct source_profile *source_profiles; // the built-in table with the overrides, clamped
 	size_t source_profile_count;
 	char *workspace; // absolute, or NULL: a private empty directory a job
@@ -62,8 +67,11 @@ struct agent_config {
 	size_t max_body_length;
 };
 
+enum quarantine { QUARANTINE_FILE, QUARANTINE_SKILL };
+
 struct class_override {
-	char *glob; // fnmatch(3) on the path below the root, or on the last component when it has no slash
+	// fnmatch(3) with FNM_PATHNAME on the path below the root, or on its last component when it has no slash.
+	char *glob;
 	enum file_class cls;
 };
 
@@ -72,7 +80,8 @@ struct mount_config {
 	uint64_t cache_size;
 	uint64_t spool_size;
 	uint32_t entry_timeout_ms;
-	struct class_override *classes;
+	enum quarantine quarantine;     // SKILL is refused by this version
+	struct class_override *classes; // in the order of the file
 	size_t class_count;
 };
 
@@ -81,18 +90,27 @@ struct severity_override {
 	enum severity severity;
 };
 
+// Where a key was set: "agents.default.toolPolicy.profile".
+struct config_origin {
+	char *key;
+	size_t line;   // 1-based
+	size_t column; // 1-based
+};
+
 struct config {
-	char *path;          // where it was read from, NULL for the defaults
-	unsigned generation; // 1 at start; the caller counts reloads
+	char *path;                  // where it was read from, NULL for the defaults
+	unsigned generation;         // 1 at start; the caller counts reloads
 	struct agent_config *agents; // the first is DEFAULT_AGENT, which always exists
 	size_t agent_count;
 	struct mount_config mount;
-	struct severity_override *severities;
+	struct severity_override *severities; // sorted by rule_id in strcmp order
 	size_t severity_count;
-	bool has_context_cap[8]; // by enum context: rules.contexts.CONTEXT: warn
+	bool has_context_cap[8];          // by enum context: rules.contexts.CONTEXT: warn
 	struct custom_rule *custom_rules; // strings owned by the configuration
 	size_t custom_rule_count;
-	struct strv warnings; // for `config check`, status: unknown tool names, ...
+	struct strv warnings;          // for `config check`, status: unknown tool names, ...
+	struct config_origin *origins; // sorted by key; what is not here has its default
+	size_t origin_count;
 };
 
 int config_default(struct config **ret); // 0 or -ENOMEM
@@ -104,10 +122,13 @@ void config_free(struct config *config); // NULL is allowed
 const struct agent_config *config_agent(const struct config *config, const char *id);
 // The source profile for a tool: its own, "mcp_default" for mcp__*, else "web_fetch".
 const struct source_profile *config_source_profile(const struct agent_config *agent, const char *tool);
-// The whole configuration in force as YAML, defaults included.
+// Where a key was set, NULL when it has its default.
+const struct config_origin *config_origin(const struct config *config, const char *key);
+// The whole configuration in force as YAML, defaults included, with a comment on where each value is from.
+// config_parse() reads it back to the same configuration. 0, -ENOMEM, -EFBIG.
 int config_print(const struct config *config, struct buf *ret);
 
-// A class override for a path below the root, if any.
+// A class override for a path below the root, if any; the last one that matches wins.
 bool config_class(const struct config *config, const char *path, enum file_class *ret);
 
 static inline void cleanup_config(struct config **config)
