@@ -69,7 +69,7 @@ static int check_profile(struct loader *loader, const struct agent_config *agent
 		nearest_offer(&nearest, tool_profiles[i].name);
 	return loader_warn(loader, at.line, at.column,
 			   "unknown profile '%s', which has no tools: only the allow list counts%s",
-			   show(profile, strlen(profile)).text, suggestion(&nearest).text);
+			   loader_show(profile, strlen(profile)).text, loader_suggest(&nearest).text);
 }
 
 static int clamp_source_profile(struct loader *loader, const struct agent_config *agent,
@@ -156,8 +156,8 @@ static int check_tools(struct loader *loader, const struct agent_config *agent, 
 		for (size_t j = 0; j < known.count; j++)
 			nearest_offer(&nearest, known.items[j]);
 		rc = loader_warn(loader, place->line, place->column, "unknown %s '%s', taken as it stands%s",
-				 group ? "group" : "tool", show(place->name, strlen(place->name)).text,
-				 suggestion(&nearest).text);
+				 group ? "group" : "tool", loader_show(place->name, strlen(place->name)).text,
+				 loader_suggest(&nearest).text);
 	}
 	return rc;
 }
@@ -200,7 +200,7 @@ static int check_rules(struct loader *loader)
 		(void)snprintf(path, sizeof(path), "rules.severity.%s", id);
 		at = config_origin(config, path);
 		return loader_fail(loader, at->line, at->column, "unknown rule '%s'%s", id,
-				   suggestion(&nearest).text);
+				   loader_suggest(&nearest).text);
 	}
 	return 0;
 }

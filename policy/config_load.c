@@ -14,7 +14,7 @@
 
 #define MAX_ORIGINS ((size_t)1 << 17)
 
-struct shown show(const char *text, size_t len)
+struct shown loader_show(const char *text, size_t len)
 {
 	struct shown shown;
 	size_t used = 0;
@@ -36,7 +36,7 @@ struct shown show(const char *text, size_t len)
 	return shown;
 }
 
-struct shown suggestion(const struct nearest *nearest)
+struct shown loader_suggest(const struct nearest *nearest)
 {
 	struct shown shown = { "" };
 
@@ -46,8 +46,9 @@ struct shown suggestion(const struct nearest *nearest)
 }
 
 // "NAME:LINE:COLUMN: WHAT". The end of a long file name says more than its start.
-static void describe(const struct loader *loader, char *ret, size_t size, size_t line, size_t column,
-		     const char *format, va_list args)
+__attribute__((format(printf, 6, 0))) static void describe(const struct loader *loader, char *ret,
+							   size_t size, size_t line, size_t column,
+							   const char *format, va_list args)
 {
 	size_t len = strlen(loader->name);
 	bool clip = len > 300;
@@ -128,7 +129,7 @@ static int read_keys(struct loader *loader, const struct key *keys, void *base);
 
 static int expect_map(struct loader *loader, const struct yaml_node *node)
 {
-	struct shown shown = show(node->text, node->len);
+	struct shown shown = loader_show(node->text, node->len);
 
 	if (node->kind == NODE_MAP)
 		return 0;
@@ -155,7 +156,7 @@ static const struct key *find_key(const struct key *keys, const char *name)
 
 static int unknown_key(struct loader *loader, const struct key *keys, const struct yaml_node *node)
 {
-	struct shown shown = show(node->text, node->len);
+	struct shown shown = loader_show(node->text, node->len);
 	char known[512] = "";
 	struct nearest nearest;
 	size_t used = 0;
@@ -169,7 +170,7 @@ static int unknown_key(struct loader *loader, const struct key *keys, const stru
 	}
 	if (nearest.best != NULL)
 		return loader_fail(loader, node->line, node->column, "unknown key '%s'%s", shown.text,
-				   suggestion(&nearest).text);
+				   loader_suggest(&nearest).text);
 	return loader_fail(loader, node->line, node->column, "unknown key '%s': known here are %s",
 			   shown.text, known);
 }
@@ -177,7 +178,7 @@ static int unknown_key(struct loader *loader, const struct key *keys, const stru
 // A key of a mapping: text that was not there before. Extends the path.
 static int read_key(struct loader *loader, const struct yaml_node *node, struct strv *seen)
 {
-	struct shown shown = show(node->text, node->len);
+	struct shown shown = loader_show(node->text, node->len);
 
 	if (node->kind != NODE_SCALAR)
 		return loader_fail(loader, node->line, node->column, "a key has to be a word");
@@ -207,7 +208,7 @@ static void path_cut(struct loader *loader, size_t len)
 static int open_element(struct loader *loader, const struct collection *each, void *owner,
 			const struct yaml_node *name, void **ret)
 {
-	struct shown shown = show(name->text, name->len);
+	struct shown shown = loader_show(name->text, name->len);
 	const char *problem = schema_name_problem(each->name_rule, name->text, name->len), *candidate;
 	struct nearest nearest;
 	int rc;
@@ -221,7 +222,7 @@ static int open_element(struct loader *loader, const struct collection *each, vo
 	for (size_t i = 0; each->candidate != NULL && (candidate = each->candidate(i)) != NULL; i++)
 		nearest_offer(&nearest, candidate);
 	return loader_fail(loader, name->line, name->column, "unknown %s '%s'%s", each->what, shown.text,
-			   suggestion(&nearest).text);
+			   loader_suggest(&nearest).text);
 }
 
 // A mapping with keys of its own, behind its first node.

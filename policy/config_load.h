@@ -43,8 +43,8 @@ int loader_check(struct loader *loader);
 struct shown {
 	char text[80];
 };
-struct shown show(const char *text, size_t len);
+struct shown loader_show(const char *text, size_t len);
 // ": did you mean 'x'?" or nothing.
-struct shown suggestion(const struct nearest *nearest);
+struct shown loader_suggest(const struct nearest *nearest);
 // "64MiB", "1000": what reads back as that size.
-struct shown show_size(uint64_t size);
+struct shown config_show_size(uint64_t size);

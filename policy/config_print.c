@@ -130,7 +130,7 @@ static int print_value(struct buf *out, const struct key *key, const void *base)
 	case KEY_NUMBER:
 		return buf_printf(out, "%" PRIu64, schema_get_number(key, base));
 	case KEY_SIZE:
-		return buf_append_string(out, show_size(schema_get_number(key, base)).text);
+		return buf_append_string(out, config_show_size(schema_get_number(key, base)).text);
 	case KEY_CHOICE:
 		number = schema_get_number(key, base);
 		for (const struct choice *choice = key->choices; choice->name != NULL; choice++)

@@ -35,7 +35,7 @@ static const struct {
 // "a list", "a number '5'", "text 'five'": what stands where something else should.
 static struct shown found(const struct yaml_node *node)
 {
-	struct shown text = show(node->text, node->len), shown = { "" };
+	struct shown text = loader_show(node->text, node->len), shown = { "" };
 	static const char *const kinds[] = { [SCALAR_TEXT] = "text",
 					     [SCALAR_NULL] = "nothing",
 					     [SCALAR_BOOL] = "",
@@ -97,7 +97,7 @@ static bool parse_size(const char *text, uint64_t *ret)
 	return false;
 }
 
-struct shown show_size(uint64_t size)
+struct shown config_show_size(uint64_t size)
 {
 	static const struct {
 		const char *name;
@@ -143,7 +143,7 @@ static int read_number(struct loader *loader, const struct key *key, void *base,
 	}
 	if (is_size)
 		(void)snprintf(expects, sizeof(expects), "a size from %s to %s such as 64MiB or 67108864",
-			       show_size(key->min).text, show_size(key->max).text);
+			       config_show_size(key->min).text, config_show_size(key->max).text);
 	else
 		(void)snprintf(expects, sizeof(expects), "a whole number from %" PRIu64 " to %" PRIu64,
 			       key->min, key->max);
@@ -173,7 +173,7 @@ static int read_choice(struct loader *loader, const struct key *key, void *base,
 					 choice->name);
 	}
 	return loader_fail(loader, node->line, node->column, "%s: expects %s, found %s%s", loader->path.data,
-			   expects, found(node).text, suggestion(&nearest).text);
+			   expects, found(node).text, loader_suggest(&nearest).text);
 }
 
 static bool is_text(const struct yaml_node *node)
