@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One file through classification, the pipeline and the scanner. Every form of
+// the bytes that somebody could read is scanned: as they are, sanitized, and as they are served; a match seen in more than one form is one finding.
+#include "sanitize/inspect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sanitize/classify.h"
+#include "sanitize/cleanup.h"
+#include "sanitize/utf8.h"
+
+// More matches in one file are a limit that was hit.
+#define HITS_MAX ((size_t)1 << 20)
+
+// A match with its place in the original text.
+struct hit {
+	struct match match;
+	const char *text; // borrowed: where the match was seen
+	enum stage stage;
+	size_t start, end; // bytes of the original text
+	size_t reach;      // largest `end` of this rule's hits up to here, in the order of compare_hits()
+};
+
+struct hits {
+	struct hit *items;
+	size_t count;
+	size_t cap;
+};
+
+static inline void cleanup_hits(struct hits *hits)
+{
+	free(hits->items);
+}
+
+static inline void cleanup_matches(struct matches *matches)
+{
+	matches_release(matches);
+}
+
+static inline void cleanup_cleaned(struct cleaned *cleaned)
+{
+	cleaned_release(cleaned);
+}
+
+static inline void cleanup_notices(struct notices *notices)
+{
+	notices_release(notices);
+}
+
+void report_release(struct report *report)
+{
+	buf_release(&report->body);
+	findings_release(&report->findings);
+	notices_release(&report->notices);
+}
+
+// By rule, then place.
+static int compare_hits(const void *left, const void *right)
+{
+	const struct hit *a = left, *b = right;
+
+	if (a->match.rule != b->match.rule)
+		return a->match.rule < b->match.rule ? -1 : 1;
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return 0;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct hit *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->match.rule < b->match.rule ? -1 : a->match.rule > b->match.rule;
+}
+
+static void hits_sort(struct hits *hits)
+{
+	if (hits->count == 0)
+		return;
+	qsort(hits->items, hits->count, sizeof(*hits->items), compare_hits);
+	for (size_t i = 0; i < hits->count; i++) {
+		struct hit *hit = &hits->items[i];
+
+		hit->reach = hit->end;
+		if (i > 0 && hit[-1].match.rule == hit->match.rule && hit[-1].reach > hit->reach)
+			hit->reach = hit[-1].reach;
+	}
+}
+
+// Whether one of the first `count` hits, which are sorted, is of the same rule and shares a byte with `hit`.
+static bool hits_overlap(const struct hits *hits, size_t count, const struct hit *hit)
+{
+	size_t low = 0, high = count, middle;
+	const struct hit *last;
+
+	// The last hit of this rule that begins before the end of ours.
+	while (low < high) {
+		const struct hit *at;
+
+		middle = low + (high - low) / 2;
+		at = &hits->items[middle];
+		if (at->match.rule < hit->match.rule ||
+		    (at->match.rule == hit->match.rule && at->start < hit->end))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return false;
+	last = &hits->items[low - 1];
+	return last->match.rule == hit->match.rule && last->reach > hit->start;
+}
+
+static int hits_reserve(struct hits *hits, size_t extra)
+{
+	struct hit *grown;
+
+	if (extra <= hits->cap - hits->count)
+		return 0;
+	if (extra > SIZE_MAX / sizeof(*grown) / 2 - hits->count)
+		return -ENOMEM;
+	grown = realloc(hits->items, (hits->count + extra) * sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	hits->items = grown;
+	hits->cap = hits->count + extra;
+	return 0;
+}
+
+struct inspection {
+	const struct scanner *scanner;
+	const char *data;
+	size_t len;
+	struct report report;
+	struct hits hits;
+};
+
+static inline void cleanup_inspection(struct inspection *inspection)
+{
+	report_release(&inspection->report);
+	cleanup_hits(&inspection->hits);
+}
+
+// A limit was hit: what was found so far is told, the verdict will be an error.
+static int note_limit(struct inspection *in)
+{
+	if (in->report.scan_failed)
+		return 0;
+	in->report.scan_failed = true;
+	return notices_add(&in->report.notices, NOTICE_SCAN_LIMIT, 1, 0, NULL);
+}
+
+// Scans one form of the text; `map` leads from it to the original text (NULL: it is the original).
+// Only the first `own` bytes come from there, what follows is the marker.
+static int scan_form(struct inspection *in, enum file_class cls, const char *text, size_t len, size_t own,
+		     const struct offset_map *map)
+{
+	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
+	const size_t known = in->hits.count;
+	int rc;
+
+	rc = scanner_scan(in->scanner, cls, text, len, &matches);
+	if (rc == -EOVERFLOW || (rc == 0 && matches.count > HITS_MAX - in->hits.count))
+		return note_limit(in);
+	if (rc == 0)
+		rc = hits_reserve(&in->hits, matches.count);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < matches.count; i++) {
+		const struct match *match = &matches.items[i];
+		struct hit hit = { .match = *match, .text = text, .start = match->start, .end = match->end };
+
+		if (match->start >= own || match->end <= match->start)
+			continue;
+		if (hit.end > own)
+			hit.end = own;
+		if (map != NULL) {
+			hit.stage = STAGE_SANITIZED;
+			hit.start = offset_map_source(map, hit.start);
+			hit.end = offset_map_source(map, hit.end - 1) + 1;
+			if (hit.end <= hit.start)
+				hit.end = hit.start + 1;
+		}
+		if (!hits_overlap(&in->hits, known, &hit))
+			in->hits.items[in->hits.count++] = hit;
+	}
+	hits_sort(&in->hits);
+	return 0;
+}
+
+// Code points and lines up to places that only go forward.
+struct place {
+	size_t at;
+	size_t position;
+	size_t line;
+};
+
+static void place_move(struct place *place, const char *data, size_t len, size_t to)
+{
+	const char *from, *end;
+	size_t start = to;
+	uint32_t character;
+
+	// A place inside a character is that of the character.
+	while (start > place->at && to - start < 3 && utf8_is_continuation(data[start]))
+		start--;
+	if (start < to && utf8_decode(data + start, len - start, &character) > to - start &&
+	    character != UTF8_INVALID)
+		to = start;
+	from = data + place->at;
+	end = data + to;
+	place->position += utf8_count(from, (size_t)(end - from));
+	while (from < end && (from = memchr(from, '\n', (size_t)(end - from))) != NULL) {
+		place->line++;
+		from++;
+	}
+	place->at = to;
+}
+
+static int take_findings(struct inspection *in)
+{
+	struct place place = { .line = 1 };
+	int rc = 0;
+
+	if (in->hits.count == 0)
+		return 0;
+	qsort(in->hits.items, in->hits.count, sizeof(*in->hits.items), compare_places);
+	for (size_t i = 0; i < in->hits.count && rc == 0; i++) {
+		const struct hit *hit = &in->hits.items[i];
+		struct finding finding = {
+			.rule = scanner_rule(in->scanner, hit->match.rule),
+			.severity = hit->match.severity,
+			.byte_offset = hit->start,
+			.stage = hit->stage,
+			.context = hit->match.context,
+		};
+
+		place_move(&place, in->data, in->len, hit->start);
+		finding.position = place.position;
+		finding.line = place.line;
+		rc = findings_add(&in->report.findings, &finding, hit->text + hit->match.start,
+				  hit->match.end - hit->match.start);
+	}
+	return rc;
+}
+
+// The end of an inspection without a body.
+static int give_up(struct inspection *in)
+{
+	int rc = note_limit(in);
+
+	return rc == 0 ? take_findings(in) : rc;
+}
+
+static bool is_same(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	return a_len == b_len && (a == b || memcmp(a, b, a_len) == 0);
+}
+
+static int inspect_prose(struct inspection *in, const struct inspect_options *options)
+{
+	CLEANUP(cleaned) struct cleaned cleaned = { .unchanged = true };
+	struct report *report = &in->report;
+	const char *text = in->data;
+	size_t len = in->len, keep;
+	int rc;
+
+	if (options->scan) {
+		rc = scan_form(in, CLASS_PROSE, in->data, in->len, in->len, NULL);
+		if (rc < 0)
+			return rc;
+	}
+	rc = sanitize_text(in->data, in->len, &cleaned, &report->stats, &report->notices);
+	if (rc == -EOVERFLOW)
+		return give_up(in);
+	if (rc < 0)
+		return rc;
+	if (!cleaned.unchanged) {
+		text = cleaned.text.data;
+		len = cleaned.text.len;
+		if (options->scan) {
+			rc = scan_form(in, CLASS_PROSE, text, len, len, &cleaned.map);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	keep = sanitize_cut(text, len, options->max_body_length);
+	report->verbatim = cleaned.unchanged && keep == len;
+	if (keep < len) {
+		report->stats.truncated = true;
+		rc = buf_append(&report->body, text, keep);
+		if (rc == 0)
+			rc = buf_append_string(&report->body, TRUNCATED_MARKER);
+		if (rc == 0)
+			rc = notices_add(&report->notices, NOTICE_TEXT_TRUNCATED, 1, 0, NULL);
+		// A match can end where the text ends, so the cut may have made one.
+		if (rc == 0 && options->scan)
+			rc = scan_form(in, CLASS_PROSE, report->body.data, report->body.len, keep,
+				       &cleaned.map);
+		if (rc < 0)
+			return rc;
+	}
+	report->stats.size = keep < len ? report->body.len : len;
+	rc = take_findings(in);
+	if (rc == 0 && keep == len && !cleaned.unchanged) {
+		report->body = cleaned.text;
+		cleaned.text = BUF_INIT;
+	}
+	return rc;
+}
+
+// Scans the sanitized copy of what is served otherwise.
+static int scan_copy(struct inspection *in, struct cleaned *copy)
+{
+	CLEANUP(notices) struct notices notices = { NULL, 0, 0 };
+	struct sanitize_stats stats = { .size = 0 };
+	int rc;
+
+	rc = sanitize_text(in->data, in->len, copy, &stats, &notices);
+	if (rc == -EOVERFLOW)
+		return note_limit(in);
+	if (rc < 0 || copy->unchanged)
+		return rc;
+	return scan_form(in, in->report.cls, copy->text.data, copy->text.len, copy->text.len, &copy->map);
+}
+
+static int inspect_code(struct inspection *in, const struct inspect_options *options)
+{
+	CLEANUP(cleaned) struct cleaned served = { .unchanged = true };
+	CLEANUP(cleaned) struct cleaned copy = { .unchanged = true };
+	struct report *report = &in->report;
+	int rc = 0;
+
+	if (options->scan)
+		rc = scan_form(in, CLASS_CODE, in->data, in->len, in->len, NULL);
+	if (rc == 0)
+		rc = sanitize_code(in->data, in->len, &served, &report->stats, &report->notices);
+	if (rc == -EOVERFLOW)
+		return give_up(in);
+	if (rc == 0 && options->scan)
+		rc = scan_copy(in, &copy);
+	if (rc == 0 && options->scan && !served.unchanged &&
+	    (copy.unchanged || !is_same(served.text.data, served.text.len, copy.text.data, copy.text.len)))
+		rc = scan_form(in, CLASS_CODE, served.text.data, served.text.len, served.text.len,
+			       &served.map);
+	if (rc == 0)
+		rc = take_findings(in);
+	if (rc < 0)
+		return rc;
+	report->verbatim = served.unchanged;
+	report->body = served.text;
+	served.text = BUF_INIT;
+	return 0;
+}
+
+static int inspect_binary(struct inspection *in, const struct inspect_options *options)
+{
+	CLEANUP(cleaned) struct cleaned copy = { .unchanged = true };
+	struct report *report = &in->report;
+	int rc = 0;
+
+	report->stats.source_size = in->len;
+	report->stats.size = in->len;
+	report->verbatim = true;
+	if (options->scan)
+		rc = scan_form(in, CLASS_BINARY, in->data, in->len, in->len, NULL);
+	if (rc == 0 && options->scan && classify_hides_text(in->data, in->len)) {
+		rc = notices_add(&report->notices, NOTICE_TEXT_NUL, 1, 0, "text in a binary file");
+		if (rc == 0)
+			rc = scan_copy(in, &copy);
+	}
+	return rc == 0 ? take_findings(in) : rc;
+}
+
+int inspect(const struct scanner *scanner, const struct inspect_options *options, const char *name,
+	    const char *data, size_t len, struct report *ret)
+{
+	CLEANUP(inspection) struct inspection in = { .scanner = scanner, .data = data, .len = len };
+	int rc = 0;
+
+	if (data == NULL)
+		in.data = ""; // an empty file
+	in.report.cls = options->has_class ? options->cls : classify(name, in.data, len);
+	if (classify_is_archive(name, in.data, len))
+		rc = notices_add(&in.report.notices, NOTICE_FS_ARCHIVE_NOT_SCANNED, 1, 0, NULL);
+	if (rc < 0)
+		return rc;
+	switch (in.report.cls) {
+	case CLASS_PROSE:
+		rc = inspect_prose(&in, options);
+		break;
+	case CLASS_CODE:
+		rc = inspect_code(&in, options);
+		break;
+	case CLASS_BINARY:
+		rc = inspect_binary(&in, options);
+		break;
+	}
+	if (rc < 0)
+		return rc;
+	*ret = in.report;
+	in.report = (struct report){ .verbatim = false };
+	return 0;
+}
