@@ -7,7 +7,4 @@
 
 #include "sanitize/classify.h"
 
-enum name_claim { NAME_SAYS_NOTHING, NAME_PROSE, NAME_CODE };
-
-enum name_claim classify_name(const char *name);
 bool classify_name_is_archive(const char *name);
