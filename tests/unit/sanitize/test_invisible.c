@@ -22,6 +22,7 @@ static char *strip(const char *text, size_t len, bool keep_mark, struct invisibl
 	assert_int_equal(invisible_strip(&edit, keep_mark, found), 0);
 	if (!edit.changed)
 		return strndup(text, len);
+	offset_map_release(&edit.map);
 	return buf_detach(&edit.text);
 }
 
