@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which class a file is of. A name that claims text is believed, whatever the
-// bytes are; where it claims nothing, or a binary format, the bytes decide: a picture's name does not keep text from being scanned.
+// Which class a file is of. A name that claims text is believed, whatever the bytes are; where it claims
+// nothing, or a binary format, the bytes decide: a picture's name does not keep text from being scanned.
 #include "sanitize/classify.h"
 
 #include <string.h>

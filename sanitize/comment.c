@@ -13,8 +13,8 @@
 #define CLOSER     "-->"
 #define CLOSER_LEN 3
 
-// Where the next opener begins at or after `from`; `len` when there is none. By memchr, which is the fastest search
-// there is for what texts rarely hold.
+// Where the next opener begins at or after `from`; `len` when there is none. By memchr, which is the fastest
+// search there is for what texts rarely hold.
 static size_t find_opener(const char *text, size_t len, size_t from)
 {
 	const char *hit;
@@ -80,10 +80,11 @@ int comment_strip(struct edit *edit, struct seen *seen)
 	return rc == 0 ? edit_finish(edit) : rc;
 }
 
-// Repeating passes over a nest like `<!<!<!-- -->-- -->-- -->` would cost a pass
-// a level. Here a pass touches only what it takes out: the text stays where it is, a set says which bytes are
-// left, two more where openers and closers begin. Taking out [start, end) never cuts another opener or closer in two, for `<` only begins
-// one and `>` only ends one; so tokens are lost only inside, and new ones appear only across a seam, when the pass is over.
+// Repeating passes over a nest like `<!<!<!-- -->-- -->-- -->` would cost a pass a level. Here a pass touches
+// only what it takes out: the text stays where it is, a set says which bytes are left, two more where openers
+// and closers begin. Taking out [start, end) never cuts another opener or closer in two, for `<` only begins
+// one and `>` only ends one; so tokens are lost only inside, and new ones appear only across a seam, when the
+// pass is over.
 struct live_text {
 	const char *text;
 	struct bitset live;

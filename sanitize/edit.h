@@ -9,7 +9,7 @@
 
 #include "sanitize/sanitize.h"
 
-// More runs than this and places far apart still stay exact, places within EDIT_COARSE bytes of each other don't.
+// A map with this many runs grows only every OFFSET_COARSE bytes: from there on places are exact to that.
 #define OFFSET_RUNS_MAX ((size_t)1 << 20)
 #define OFFSET_COARSE   ((size_t)4096)
 
@@ -29,7 +29,8 @@ struct edit {
 	struct offset_map map; // text -> source
 };
 
-// A result may be this much larger than its source; the rest of the growth that NFKC could make (11 times) is refused.
+// A result may be this much larger than its source; the rest of the growth that NFKC could make (11 times) is
+// refused.
 static inline size_t edit_limit(size_t len)
 {
 	return len > (BUF_MAX - ((size_t)1 << 20)) / 2 ? BUF_MAX : 2 * len + ((size_t)1 << 20);

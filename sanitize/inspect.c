@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One file through classification, the pipeline and the scanner. Every form of
-// the bytes that somebody could read is scanned: as they are, sanitized, and as they are served; a match seen in more than one form is one finding.
+// One file through classification, the pipeline and the scanner. Every form of the bytes that somebody could
+// read is scanned: as they are, sanitized, and as they are served; a match seen in more than one form is one
+// finding.
 #include "sanitize/inspect.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step 4: the size limit. A body that carries the marker of an earlier cut is
-// measured without it, so that cutting twice is cutting once; an author who ends a body with the marker gains its 12 characters.
+// Step 4: the size limit. A body that carries the marker of an earlier cut is measured without it, so that
+// cutting twice is cutting once; an author who ends a body with the marker gains its 12 characters.
 #include "sanitize/steps.h"
 #include "sanitize/utf8.h"
 

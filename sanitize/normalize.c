@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step 2: NFKC. ASCII is copied; the rest is normalized in pieces that begin at
-// a character which nothing before it can change or join with, so that the pieces together are what normalizing all of the text at once gives.
+// Step 2: NFKC. ASCII is copied; the rest is normalized in pieces that begin at a character which nothing
+// before it can change or join with, so that the pieces together are what normalizing all of the text at once
+// gives.
 #include "sanitize/steps.h"
 #include "sanitize/utf8.h"
 
@@ -28,7 +29,8 @@ static bool is_hangul_vowel_or_trail(uint32_t character)
 	return (character >= 0x1160 && character <= 0x11FF) || (character >= 0xD7B0 && character <= 0xD7FF);
 }
 
-// A starter that no composition has as its second half: those are marks or Hangul vowels and trailing consonants.
+// A starter that no composition has as its second half: those are marks or Hangul vowels and trailing
+// consonants.
 static bool is_lone_starter(uint32_t character)
 {
 	return uc_combining_class(character) == 0 && !is_hangul_vowel_or_trail(character) &&
@@ -51,7 +53,8 @@ static bool is_boundary(uint32_t character)
 	return false;
 }
 
-// Whether this character, being a boundary, stays as it is while nothing follows that is none. May say no too often.
+// Whether this character, being a boundary, stays as it is while nothing follows that is none. May say no too
+// often.
 static bool is_inert(uint32_t character)
 {
 	ucs4_t parts[DECOMPOSITION_MAX], rest[DECOMPOSITION_MAX];

@@ -2,11 +2,11 @@
 //
 // The steps in order, the rounds, and what is told about them.
 //
-// Why three rounds are enough for prose. The first does each step once. From then on the text holds no character
-// that NFKC or step 3 takes away or turns into another, so that all that is left to happen is that comments form at the seams (taken
-// out to the last, comment_strip_all) and that a mark joins the letter it now stands behind; and joining neither
-// makes one of the characters of `<!--` and `-->` nor brings two of them together. A text that still changes
-// afterwards is refused.
+// Why three rounds are enough for prose. The first does each step once. From then on the text holds no
+// character that NFKC or step 3 takes away or turns into another, so that all that is left to happen is that
+// comments form at the seams (taken out to the last, comment_strip_all) and that a mark joins the letter it
+// now stands behind; and joining neither makes one of the characters of `<!--` and `-->` nor brings two of
+// them together. A text that still changes afterwards is refused.
 #include "sanitize/sanitize.h"
 
 #include <errno.h>

@@ -11,11 +11,12 @@
 #define UTF8_INVALID     UINT32_MAX     // no code point
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
 
-// Bytes of the first character of `text` (len > 0), always at least 1. Invalid: *ret is UTF8_INVALID and the length is
-// that of the maximal part of a sequence (Unicode 3.9, the practice that makes one U+FFFD each).
+// Bytes of the first character of `text` (len > 0), always at least 1. Invalid: *ret is UTF8_INVALID and the
+// length is that of the maximal part of a sequence (Unicode 3.9, the practice that makes one U+FFFD each).
 size_t utf8_decode(const char *text, size_t len, uint32_t *ret);
 
-// Bytes of the last character before `end` (end > 0), or 1 where the bytes before `end` are no whole character.
+// Bytes of the last character before `end` (end > 0), or 1 where the bytes before `end` are no whole
+// character.
 size_t utf8_decode_last(const char *text, size_t end, uint32_t *ret);
 
 // How many bytes of ASCII the text begins with.

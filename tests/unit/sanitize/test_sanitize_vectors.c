@@ -17,7 +17,8 @@
 #include "sanitize/cleanup.h"
 #include "sanitize/sanitize.h"
 
-// jansson refuses a lone surrogate, which a few answers hold where the text was cut inside a pair: U+FFFD stands for it.
+// jansson refuses a lone surrogate, which a few answers hold where the text was cut inside a pair: U+FFFD
+// stands for it.
 static void replace_lone_surrogates(char *line)
 {
 	char *at = line;
