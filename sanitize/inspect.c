@@ -267,6 +267,7 @@ static int inspect_prose(struct inspection *in, const struct inspect_options *op
 {
 	CLEANUP(cleaned) struct cleaned cleaned = { .unchanged = true };
 	struct report *report = &in->report;
+	struct place place = { .line = 1 };
 	const char *text = in->data;
 	size_t len = in->len, keep;
 	int rc;
@@ -297,8 +298,9 @@ static int inspect_prose(struct inspection *in, const struct inspect_options *op
 		rc = buf_append(&report->body, text, keep);
 		if (rc == 0)
 			rc = buf_append_string(&report->body, TRUNCATED_MARKER);
+		place_move(&place, in->data, in->len, offset_map_source(&cleaned.map, keep));
 		if (rc == 0)
-			rc = notices_add(&report->notices, NOTICE_TEXT_TRUNCATED, 1, 0, NULL);
+			rc = notices_add(&report->notices, NOTICE_TEXT_TRUNCATED, 1, place.line, NULL);
 		// A match can end where the text ends, so the cut may have made one.
 		if (rc == 0 && options->scan)
 			rc = scan_form(in, CLASS_PROSE, report->body.data, report->body.len, keep,
@@ -404,6 +406,7 @@ int inspect(const struct scanner *scanner, const struct inspect_options *options
 	}
 	if (rc < 0)
 		return rc;
+	in.report.stats.source_size = len;
 	*ret = in.report;
 	in.report = (struct report){ .verbatim = false };
 	return 0;

@@ -127,6 +127,7 @@ static void inspect_cut_that_makes_a_match_is_found(void **state)
 	assert_string_equal(report.body.data, "---\nn: x\n---\nxmrig\n[TRUNCATED]");
 	assert_int_equal(report.stats.size, report.body.len);
 	assert_non_null(notices_find(&report.notices, NOTICE_TEXT_TRUNCATED));
+	assert_int_equal(notices_find(&report.notices, NOTICE_TEXT_TRUNCATED)->line, 4);
 	assert_finding(&report, "CRYPTO_MINER_BINARY", 13, 13, 4, STAGE_SANITIZED, "xmrig");
 	report_release(&report);
 }
