@@ -110,6 +110,14 @@ static int use_configuration(struct daemon *daemon, const struct mount_arguments
 	return scanner_new(daemon->config->custom_rules, daemon->config->custom_rule_count, &daemon->scanner, error);
 }
 
+// A directory that the user named; it is made when it is not there, and may be a dead mount.
+static int named_directory(const char *path, char **ret, struct error *error)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST && errno != ENOTCONN)
+		return error_set(error, -errno, "%s: cannot make this directory: %s", path, strerror(errno));
+	return mount_canonical(path, ret, error);
+}
+
 static int use_directories(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
 {
 	struct daemon_options *options = &daemon->options;
@@ -123,20 +131,25 @@ static int use_directories(struct daemon *daemon, const struct mount_arguments *
 	if (arguments->control == NULL)
 		rc = runtime_control_dir(id, &options->control_dir, error);
 	else if (strcmp(arguments->control, "none") != 0)
-		rc = runtime_named_dir(arguments->control, &options->control_dir, error);
-	options->control_dir_made = rc == 0 && arguments->control == NULL;
+		rc = named_directory(arguments->control, &options->control_dir, error);
 	if (rc == 0 && options->control_dir != NULL)
 		rc = heal(options->control_dir, error);
+	if (rc == 0 && options->control_dir != NULL)
+		rc = runtime_make(options->control_dir, error);
 	if (rc < 0)
 		return rc;
+	options->control_dir_made = options->control_dir != NULL && arguments->control == NULL;
 
 	if (arguments->state != NULL) {
-		rc = runtime_named_dir(arguments->state, &options->state_dir, error);
+		rc = named_directory(arguments->state, &options->state_dir, error);
+		if (rc == 0)
+			rc = runtime_make(options->state_dir, error);
 		if (rc < 0)
 			return rc;
 	} else if (runtime_state_dir(id, &options->state_dir, &state_error) < 0) {
 		CLEANUP(free) char *warning = NULL;
 
+		free(take(options->state_dir));
 		if (asprintf(&warning, "the audit log is kept in memory only: %s", state_error.message) < 0 ||
 		    strv_add(&daemon->warnings, warning) < 0)
 			return -ENOMEM;
@@ -303,8 +316,11 @@ static void stop(struct daemon *daemon, const struct signals *signals, unsigned 
 {
 	unsigned sessions = daemon->control == NULL ? 1 : 2;
 
-	if (daemon->control != NULL)
+	if (daemon->control != NULL) {
+		// A job's jail holds a copy of the content mount.
+		control_stop_jobs(daemon->control);
 		(void)launcher_unmount(daemon->launcher, daemon->options.control_dir);
+	}
 	if (daemon->content != NULL)
 		(void)launcher_unmount(daemon->launcher, daemon->options.mountpoint);
 	if (already_ended < sessions)
@@ -333,12 +349,21 @@ static void detach_from_terminal(void)
 	(void)close(null_fd);
 }
 
+// An unmount ends the session's loop only when nobody holds the mount any more, and a job's jail holds a copy of it.
+// So the kernel's list is watched as well.
+static bool both_mounted(const struct daemon *daemon)
+{
+	return mount_present(daemon->options.mountpoint, CONTENT_TYPE) &&
+	       (daemon->control == NULL || mount_present(daemon->options.control_dir, CONTROL_TYPE));
+}
+
 // The daemon's life: returns when it was told to end or was unmounted. `told` is the pipe to the waiting parent.
 static int run(struct daemon *daemon, int told, struct error *error)
 {
 	CLEANUP(fd) int signal_fd = -1;
+	CLEANUP(fd) int mountinfo_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	struct signals signals = { eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) };
-	struct pollfd poll_fds[2];
+	struct pollfd poll_fds[3];
 	unsigned ended = 0;
 	sigset_t set;
 	int rc;
@@ -354,7 +379,7 @@ static int run(struct daemon *daemon, int told, struct error *error)
 	sigaddset(&set, SIGHUP);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	rc = signals.ready < 0 || signals.ended < 0 || signal_fd < 0 ? -errno : start(daemon, &signals, error);
+	rc = signals.ready < 0 || signals.ended < 0 || signal_fd < 0 || mountinfo_fd < 0 ? -errno : start(daemon, &signals, error);
 	if (rc == 0) {
 		audit_event(daemon->audit, "mount.start", mount_fields(daemon));
 		if (!daemon->options.foreground)
@@ -362,11 +387,12 @@ static int run(struct daemon *daemon, int told, struct error *error)
 		(void)!write(told, "", 1);
 		poll_fds[0] = (struct pollfd){ .fd = signal_fd, .events = POLLIN };
 		poll_fds[1] = (struct pollfd){ .fd = signals.ended, .events = POLLIN };
-		for (;;) {
+		poll_fds[2] = (struct pollfd){ .fd = mountinfo_fd, .events = POLLPRI };
+		while (both_mounted(daemon)) {
 			struct signalfd_siginfo info;
 			uint64_t value;
 
-			if (poll(poll_fds, 2, -1) < 0)
+			if (poll(poll_fds, 3, -1) < 0)
 				continue;
 			if (poll_fds[1].revents != 0 && read(signals.ended, &value, sizeof(value)) > 0) {
 				ended = 1;

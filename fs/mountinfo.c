@@ -139,7 +139,8 @@ int mount_list(struct mount_entry **ret, size_t *ret_count)
 
 struct top {
 	const char *path;
-	bool ours;
+	const char *type; // asked for; NULL: any of ours
+	bool found;
 };
 
 static int see_top(const char *mountpoint, const char *type, void *context)
@@ -147,8 +148,15 @@ static int see_top(const char *mountpoint, const char *type, void *context)
 	struct top *top = context;
 
 	if (strcmp(mountpoint, top->path) == 0)
-		top->ours = is_ours(type);
+		top->found = top->type == NULL ? is_ours(type) : strcmp(type, top->type) == 0;
 	return 0;
+}
+
+bool mount_present(const char *path, const char *type)
+{
+	struct top top = { path, type, false };
+
+	return each_mount(see_top, &top) == 0 && top.found;
 }
 
 int mount_canonical(const char *path, char **ret, struct error *error)
@@ -193,7 +201,7 @@ int mount_detach(const char *path, bool lazy, struct error *error)
 	const char *program = NULL;
 	const char *args[8];
 	size_t count = 0;
-	struct top top = { path, false };
+	struct top top = { path, NULL, false };
 	int status = 0, rc;
 	pid_t pid;
 
@@ -202,7 +210,7 @@ int mount_detach(const char *path, bool lazy, struct error *error)
 	rc = each_mount(see_top, &top);
 	if (rc < 0)
 		return error_set(error, rc, "/proc/self/mountinfo: %s", strerror(-rc));
-	if (!top.ours)
+	if (!top.found)
 		return error_set(error, -ENOENT, "%s: skillfs is not mounted there", path);
 	if (geteuid() == 0) {
 		if (umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)

@@ -22,6 +22,9 @@ struct mount_entry {
 int mount_list(struct mount_entry **ret, size_t *ret_count);
 void mount_list_free(struct mount_entry *entries, size_t count);
 
+// Whether the topmost mount at `path` is of that type. Looks at mountinfo only.
+bool mount_present(const char *path, const char *type);
+
 // Canonical path of a folder that may be a dead mount itself. The caller frees.
 int mount_canonical(const char *path, char **ret, struct error *error);
 // Takes dead mounts of ours away from `path`; `ret_healed` counts them. -EBUSY when a live one stands there.

@@ -30,8 +30,7 @@ int runtime_id(const char *mountpoint, char **ret)
 	return 0;
 }
 
-// A directory that is ours alone; made when it is not there. Another user may have put something in its place.
-static int own_directory(const char *path, struct error *error)
+int runtime_make(const char *path, struct error *error)
 {
 	struct stat st;
 
@@ -39,6 +38,7 @@ static int own_directory(const char *path, struct error *error)
 		return error_set(error, -errno, "%s: cannot make this directory: %s", path, strerror(errno));
 	if (lstat(path, &st) < 0)
 		return error_set(error, -errno, "%s: %s", path, strerror(errno));
+	// Another user may have put something in its place.
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return error_set(error, -EPERM, "%s: not a directory of your own; remove it", path);
 	if ((st.st_mode & 0077) != 0 && chmod(path, 0700) < 0)
@@ -51,15 +51,13 @@ static int below(const char *base, const char *id, char **ret, struct error *err
 	CLEANUP(free) char *path = NULL;
 	int rc;
 
-	rc = own_directory(base, error);
+	rc = runtime_make(base, error);
 	if (rc < 0)
 		return rc;
 	if (asprintf(&path, "%s/%s", base, id) < 0)
 		return -ENOMEM;
-	rc = own_directory(path, error);
-	if (rc == 0)
-		*ret = take(path);
-	return rc;
+	*ret = take(path);
+	return 0;
 }
 
 static bool usable_base(const char *path)
@@ -124,21 +122,9 @@ int runtime_state_dir(const char *id, char **ret, struct error *error)
 	if (rc < 0)
 		return -ENOMEM;
 	rc = make_parents(base, error);
-	return rc < 0 ? rc : below(base, id, ret, error);
-}
-
-int runtime_named_dir(const char *path, char **ret, struct error *error)
-{
-	char *canonical;
-	int rc = own_directory(path, error);
-
-	if (rc < 0)
-		return rc;
-	canonical = realpath(path, NULL);
-	if (canonical == NULL)
-		return error_set(error, -errno, "%s: %s", path, strerror(errno));
-	*ret = canonical;
-	return 0;
+	if (rc == 0)
+		rc = below(base, id, ret, error);
+	return rc < 0 ? rc : runtime_make(*ret, error);
 }
 
 void runtime_remove(const char *control_dir)
