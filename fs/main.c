@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// skillfs COMMAND ...: see fs/commands/command.c for the table.
 #include "fs/commands/command.h"
 
 int main(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	return EXIT_USAGE;
+	return command_run(argc, argv);
 }

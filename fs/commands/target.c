@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/commands/target.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "sanitize/cleanup.h"
+
+int target_open(const char *path, struct target *ret, struct error *error)
+{
+	CLEANUP(free) char *real = realpath(path, NULL);
+	struct target target = { NULL, NULL };
+	struct stat st;
+	char *slash;
+	int rc;
+
+	if (real == NULL || stat(real, &st) < 0) {
+		rc = -errno;
+		return error_set(error, rc, "%s: %s", path,
+				 rc == -ENOENT ? "no such file or folder" : strerror(-rc));
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		slash = strrchr(real, '/');
+		target.name = strdup(slash + 1);
+		if (target.name == NULL)
+			return -ENOMEM;
+		slash[slash == real] = '\0';
+	}
+	rc = source_open(real, &target.source, error);
+	if (rc < 0) {
+		free(target.name);
+		return error_prefix(error, rc, "%s", path);
+	}
+	*ret = target;
+	return 0;
+}
+
+void target_close(struct target *target)
+{
+	source_close(target->source);
+	free(target->name);
+	*target = (struct target){ NULL, NULL };
+}
+
+int target_snapshot(const struct snapshot_context *context, const struct source_entry *entry,
+		    struct snapshot **ret, struct buf *ret_body)
+{
+	char link[PATH_MAX];
+	ssize_t len;
+
+	*ret = NULL;
+	if (entry->kind == ENTRY_FILE)
+		return snapshot_build(context, entry->dir_fd, entry->name, entry->path, ret, ret_body);
+	if (!entry_kind_hidden(entry->kind))
+		return 0;
+	len = entry->kind == ENTRY_ESCAPE ? readlinkat(entry->dir_fd, entry->name, link, sizeof(link) - 1)
+					  : -1;
+	link[len < 0 ? 0 : len] = '\0';
+	return snapshot_build_hidden(entry->kind, entry->path, entry->st, len < 0 ? NULL : link, ret);
+}
+
+int target_walk(const struct target *target, int (*visit)(const struct source_entry *entry, void *context),
+		void *context, struct error *error)
+{
+	struct stat st;
+	struct source_entry entry = { .st = &st, .path = target->name, .name = target->name };
+	CLEANUP(fd) int dir_fd = -1;
+	int rc;
+
+	if (target->name == NULL) {
+		rc = source_walk(target->source, visit, context);
+		return rc < 0 ? error_set(error, rc, "%s: cannot walk the folder: %s", target->source->path,
+					  strerror(-rc))
+			      : 0;
+	}
+	dir_fd = source_open_directory(target->source->root_fd, ".");
+	if (dir_fd < 0)
+		return error_set(error, dir_fd, "%s: %s", target->source->path, strerror(-dir_fd));
+	entry.dir_fd = dir_fd;
+	rc = source_examine(target->source, dir_fd, "", target->name, &entry.kind, &st, NULL);
+	if (rc == 0 && entry.kind == ENTRY_MISSING)
+		rc = -ENOENT;
+	if (rc < 0)
+		return error_set(error, rc, "%s/%s: %s", target->source->path, target->name, strerror(-rc));
+	return visit(&entry, context);
+}

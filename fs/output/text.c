@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/output/text.h"
+
+#include "sanitize/cleanup.h"
+#include "sanitize/rules.h"
+
+// How much of a long line stands before, in and behind a match.
+#define BEFORE_CHARACTERS 60
+#define MATCH_CHARACTERS  100
+#define AFTER_CHARACTERS  40
+#define DETAIL_CHARACTERS 200
+
+#define COLOUR_CRITICAL "\033[1;31m"
+#define COLOUR_WARN     "\033[33m"
+#define COLOUR_PATH     "\033[1m"
+#define COLOUR_OFF      "\033[0m"
+
+size_t text_character(const char *text, size_t len, uint32_t *ret)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *bytes = (const unsigned char *)text;
+	uint32_t value;
+	size_t need;
+
+	*ret = UINT32_MAX;
+	if (bytes[0] < 0x80) {
+		*ret = bytes[0];
+		return 1;
+	}
+	if (bytes[0] >= 0xC2 && bytes[0] <= 0xDF)
+		need = 2, value = bytes[0] & 0x1F;
+	else if (bytes[0] >= 0xE0 && bytes[0] <= 0xEF)
+		need = 3, value = bytes[0] & 0x0F;
+	else if (bytes[0] >= 0xF0 && bytes[0] <= 0xF4)
+		need = 4, value = bytes[0] & 0x07;
+	else
+		return 1;
+	if (len < need)
+		return 1;
+	for (size_t i = 1; i < need; i++) {
+		if ((bytes[i] & 0xC0) != 0x80)
+			return 1;
+		value = value << 6 | (bytes[i] & 0x3F);
+	}
+	if (value < least[need] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
+		return 1;
+	*ret = value;
+	return need;
+}
+
+bool text_character_hidden(uint32_t character)
+{
+	// Unicode's Cc, Cf, Zl, Zp, Default_Ignorable_Code_Point, noncharacters at the end of the first plane, and blanks that
+	// pass for nothing. Sorted.
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0x0000, 0x001F },   { 0x007F, 0x009F },   { 0x00AD, 0x00AD },    { 0x034F, 0x034F },
+		{ 0x0600, 0x0605 },   { 0x061C, 0x061C },   { 0x06DD, 0x06DD },    { 0x070F, 0x070F },
+		{ 0x08E2, 0x08E2 },   { 0x115F, 0x1160 },   { 0x17B4, 0x17B5 },    { 0x180B, 0x180F },
+		{ 0x200B, 0x200F },   { 0x2028, 0x202E },   { 0x2060, 0x206F },    { 0x2800, 0x2800 },
+		{ 0x3164, 0x3164 },   { 0xE000, 0xF8FF },   { 0xFE00, 0xFE0F },    { 0xFEFF, 0xFEFF },
+		{ 0xFFA0, 0xFFA0 },   { 0xFFF0, 0xFFFB },   { 0xFFFE, 0xFFFF },    { 0x110BD, 0x110BD },
+		{ 0x1BCA0, 0x1BCA3 }, { 0x1D173, 0x1D17A }, { 0xE0000, 0x10FFFF },
+	};
+	size_t low = 0, high = ARRAY_SIZE(ranges);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (character > ranges[middle].last)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ARRAY_SIZE(ranges) && character >= ranges[low].first;
+}
+
+int text_escape(struct buf *buf, const char *text, size_t len, size_t max)
+{
+	size_t at = 0, plain = 0, count = 0;
+	int rc = 0;
+
+	// Runs of plain characters are copied at once.
+	while (rc == 0 && at < len && count < max) {
+		uint32_t character;
+		size_t size = text_character(text + at, len - at, &character);
+
+		if (character == UINT32_MAX || text_character_hidden(character)) {
+			rc = buf_append(buf, text + plain, at - plain);
+			if (rc == 0 && character == UINT32_MAX)
+				rc = buf_printf(buf, "\\x{%02x}", (unsigned)(unsigned char)text[at]);
+			else if (rc == 0 && character == '\t')
+				rc = buf_append_byte(buf, ' ');
+			else if (rc == 0)
+				rc = buf_printf(buf, "\\u{%x}", (unsigned)character);
+			plain = at + size;
+		}
+		at += size;
+		count++;
+	}
+	if (rc == 0 && at > plain)
+		rc = buf_append(buf, text + plain, at - plain);
+	if (rc == 0 && at < len)
+		rc = buf_append_string(buf, "…");
+	return rc;
+}
+
+struct notice_meaning {
+	const char *text;
+	bool routine; // happens to honest files all day: shown with -v, or beside something worse
+};
+
+static const struct notice_meaning meanings[] = {
+	[NOTICE_TEXT_INVALID_UTF8] = { "bytes that are no UTF-8", true },
+	[NOTICE_TEXT_NUL] = { "NUL bytes in a text", false },
+	[NOTICE_TEXT_TRUNCATED] = { "cut to maxBodyLength", true },
+	[NOTICE_HTML_COMMENT] = { "HTML comments removed", true },
+	[NOTICE_TAG_BLOCK] = { "hidden text in tag characters", false },
+	[NOTICE_INVISIBLE_CHARACTER] = { "invisible characters removed", true },
+	[NOTICE_BIDI_CONTROL] = { "bidirectional controls removed", false },
+	[NOTICE_FS_SYMLINK_ESCAPE] = { "a symbolic link that leaves the skills folder", false },
+	[NOTICE_FS_SPECIAL_FILE] = { "neither a file nor a folder", false },
+	[NOTICE_FS_NESTED_MOUNT] = { "on another file system", false },
+	[NOTICE_FS_TOO_LARGE] = { "larger than mount.maxFileSize", false },
+	[NOTICE_FS_CHANGED_WHILE_READING] = { "kept changing while it was read", false },
+	[NOTICE_FS_ARCHIVE_NOT_SCANNED] = { "an archive: what is packed in it is not scanned", true },
+	[NOTICE_SCAN_LIMIT] = { "scanning hit a limit", false },
+	[NOTICE_FS_UNREADABLE] = { "could not be read", false },
+	[NOTICE_FS_RESERVED_NAME] = { "the name .skillfs is reserved", false },
+	[NOTICE_SKILL_RESTRICTION_UNREADABLE] = { "tool restriction could not be read: no tools", false },
+};
+
+static const struct notice_meaning *meaning_of(enum notice_code code)
+{
+	static const struct notice_meaning unknown = { "see skillfs(1)", false };
+
+	if ((size_t)code >= ARRAY_SIZE(meanings) || meanings[code].text == NULL)
+		return &unknown;
+	return &meanings[code];
+}
+
+const char *text_notice(enum notice_code code)
+{
+	return meaning_of(code)->text;
+}
+
+static int put_coloured(struct buf *buf, const struct text_style *style, const char *colour, const char *text)
+{
+	return style->colour ? buf_printf(buf, "%s%s" COLOUR_OFF, colour, text)
+			     : buf_append_string(buf, text);
+}
+
+// A place in the source, moved forward only, so that all findings of a file cost one pass.
+struct cursor {
+	const char *text;
+	size_t len;
+	size_t at;
+	size_t line_start;
+	size_t column; // characters since line_start
+};
+
+static void cursor_advance(struct cursor *cursor, size_t to)
+{
+	if (to > cursor->len)
+		to = cursor->len;
+	while (cursor->at < to) {
+		uint32_t character;
+		size_t size = text_character(cursor->text + cursor->at, cursor->len - cursor->at, &character);
+
+		cursor->at += size;
+		cursor->column++;
+		if (character == '\n') {
+			cursor->line_start = cursor->at;
+			cursor->column = 0;
+		}
+	}
+}
+
+// `count` characters back from `at`, not before `floor`.
+static size_t step_back(const char *text, size_t at, size_t floor, size_t count)
+{
+	while (at > floor && count > 0) {
+		at--;
+		if (((unsigned char)text[at] & 0xC0) != 0x80)
+			count--;
+	}
+	return at;
+}
+
+static size_t line_end(const char *text, size_t len, size_t from, size_t most)
+{
+	const char *newline;
+
+	if (len - from > most)
+		len = from + most;
+	newline = memchr(text + from, '\n', len - from);
+	return newline == NULL ? len : (size_t)(newline - text);
+}
+
+// The line that holds the finding, clipped around it, the match marked where there is colour.
+static int put_line(struct buf *buf, const struct text_style *style, const struct finding *finding,
+		    const struct cursor *cursor)
+{
+	const char *text = cursor->text;
+	size_t start, end, match_end, matched = strlen(finding->matched_text);
+	const char *colour = finding->severity == SEVERITY_CRITICAL ? COLOUR_CRITICAL : COLOUR_WARN;
+	int rc = buf_append_string(buf, "    ");
+
+	start = step_back(text, cursor->at, cursor->line_start, BEFORE_CHARACTERS);
+	if (rc == 0 && start > cursor->line_start)
+		rc = buf_append_string(buf, "…");
+	if (rc == 0)
+		rc = text_escape(buf, text + start, cursor->at - start, TEXT_NO_LIMIT);
+	// A few times more bytes than can be shown is enough to look at: a line may be as long as the file.
+	end = line_end(text, cursor->len, cursor->at, 4 * (MATCH_CHARACTERS + AFTER_CHARACTERS) + 4);
+	// The match is marked only where it stands in the source as it was matched.
+	match_end = cursor->at;
+	if (end - cursor->at >= matched && memcmp(text + cursor->at, finding->matched_text, matched) == 0)
+		match_end += matched;
+	if (rc == 0 && style->colour)
+		rc = buf_append_string(buf, colour);
+	if (rc == 0)
+		rc = text_escape(buf, text + cursor->at, match_end - cursor->at, MATCH_CHARACTERS);
+	if (rc == 0 && style->colour)
+		rc = buf_append_string(buf, COLOUR_OFF);
+	if (rc == 0)
+		rc = text_escape(buf, text + match_end, end - match_end,
+				 match_end > cursor->at ? AFTER_CHARACTERS
+							: MATCH_CHARACTERS + AFTER_CHARACTERS);
+	if (rc == 0)
+		rc = buf_append_byte(buf, '\n');
+	return rc;
+}
+
+static int put_finding(struct buf *buf, const struct text_style *style, const char *path,
+		       const struct finding *finding, struct cursor *cursor)
+{
+	int rc = put_coloured(buf, style, COLOUR_PATH, path);
+
+	if (cursor->text != NULL)
+		cursor_advance(cursor, finding->byte_offset);
+	if (rc == 0)
+		rc = cursor->text == NULL ? buf_printf(buf, ":%zu: ", finding->line)
+					  : buf_printf(buf, ":%zu:%zu: ", finding->line, cursor->column + 1);
+	if (rc == 0)
+		rc = text_escape(buf, finding->rule->id, strlen(finding->rule->id), DETAIL_CHARACTERS);
+	if (rc == 0)
+		rc = buf_append_byte(buf, ' ');
+	if (rc == 0)
+		rc = put_coloured(buf, style,
+				  finding->severity == SEVERITY_CRITICAL ? COLOUR_CRITICAL : COLOUR_WARN,
+				  severity_name(finding->severity));
+	if (rc == 0)
+		rc = buf_append_string(buf, finding->approved ? " (approved): " : ": ");
+	if (rc == 0)
+		rc = text_escape(buf, finding->rule->description, strlen(finding->rule->description),
+				 DETAIL_CHARACTERS);
+	if (rc == 0)
+		rc = buf_append_byte(buf, '\n');
+	if (rc == 0 && cursor->text != NULL)
+		rc = put_line(buf, style, finding, cursor);
+	else if (rc == 0) {
+		rc = buf_append_string(buf, "    ");
+		if (rc == 0)
+			rc = text_escape(buf, finding->matched_text, strlen(finding->matched_text),
+					 MATCH_CHARACTERS);
+		if (rc == 0)
+			rc = buf_append_byte(buf, '\n');
+	}
+	return rc;
+}
+
+static int put_notice(struct buf *buf, const struct text_style *style, const char *path,
+		      const struct notice *notice, bool hides)
+{
+	int rc = put_coloured(buf, style, COLOUR_PATH, path);
+
+	if (rc == 0 && notice->line > 0)
+		rc = buf_printf(buf, ":%zu", notice->line);
+	if (rc == 0)
+		rc = buf_printf(buf, ": %s ", notice_name(notice->code));
+	if (rc == 0)
+		rc = put_coloured(buf, style, hides ? COLOUR_CRITICAL : COLOUR_WARN,
+				  hides ? "hidden" : "notice");
+	if (rc == 0)
+		rc = buf_printf(buf, ": %s", text_notice(notice->code));
+	if (rc == 0 && notice->count > 1)
+		rc = buf_printf(buf, " (%zu)", notice->count);
+	if (rc == 0 && notice->detail != NULL && notice->detail[0] != '\0') {
+		rc = buf_append_string(buf, ": ");
+		if (rc == 0)
+			rc = text_escape(buf, notice->detail, strlen(notice->detail), DETAIL_CHARACTERS);
+	}
+	if (rc == 0)
+		rc = buf_append_byte(buf, '\n');
+	return rc;
+}
+
+int text_file(struct buf *buf, const struct text_style *style, const char *path, const struct report *report,
+	      enum verdict verdict, const char *source, size_t len)
+{
+	CLEANUP(buf) struct buf shown = BUF_INIT;
+	struct cursor cursor = { .text = source, .len = len };
+	int rc = text_escape(&shown, path, strlen(path), TEXT_NO_LIMIT);
+
+	for (size_t i = 0; rc == 0 && i < report->findings.count; i++)
+		rc = put_finding(buf, style, shown.data, &report->findings.items[i], &cursor);
+	for (size_t i = 0; rc == 0 && i < report->notices.count; i++) {
+		const struct notice *notice = &report->notices.items[i];
+		bool routine = meaning_of(notice->code)->routine;
+
+		if (!routine || style->verbose || verdict != VERDICT_CLEAN)
+			rc = put_notice(buf, style, shown.data, notice, verdict == VERDICT_ERROR && !routine);
+	}
+	// An error must not go without a word, whatever the report says.
+	if (rc == 0 && verdict == VERDICT_ERROR && report->notices.count == 0)
+		rc = buf_printf(buf, "%s: hidden: could not be scanned to the end\n", shown.data);
+	return rc;
+}
