@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 
 #include "fs/commands/command.h"
-#include "fs/mount.h"
+#include "fs/mountinfo.h"
 #include "fs/output/text.h"
 #include "policy/config.h"
 #include "sandbox/sandbox.h"
@@ -235,7 +235,7 @@ static void check_mounts(struct doctor *doctor)
 		CLEANUP(buf) struct buf mend = BUF_INIT;
 
 		if (!entries[i].dead)
-			live++;
+			live += strcmp(entries[i].type, CONTENT_TYPE) == 0;
 		else if (buf_printf(&mend, "skillfs umount %s, or mount it again", entries[i].mountpoint) ==
 			 0)
 			say(doctor, HEALTH_FAIL, "mounts", mend.data, "%s is dead: its daemon is gone",

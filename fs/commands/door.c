@@ -2,98 +2,70 @@
 #include "fs/commands/door.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 
-#include "fs/mount.h"
-#include "fs/source.h"
+#include "fs/mountinfo.h"
 #include "sanitize/buf.h"
 #include "sanitize/cleanup.h"
 
-// The canonical path of something that may be hidden: then that of its folder, and its name.
-static char *resolve(const char *path)
+// Canonical paths of `path` and of what of it exists: of a hidden name that is its folder.
+static int resolve(const char *path, char **ret_path, char **ret_existing, struct error *error)
 {
-	CLEANUP(free) char *copy = NULL;
+	CLEANUP(free) char *existing = NULL;
 	CLEANUP(free) char *folder = NULL;
 	CLEANUP(buf) struct buf joined = BUF_INIT;
-	char *real = realpath(path, NULL), *slash, *name;
+	struct error ignored = { "" };
+	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+	int rc = mount_canonical(path, &existing, error);
 
-	if (real != NULL || errno != ENOENT)
-		return real;
-	copy = strdup(path);
-	if (copy == NULL)
-		return NULL;
-	slash = strrchr(copy, '/');
-	name = slash == NULL ? copy : slash + 1;
-	if (*name == '\0' || strcmp(name, "..") == 0) {
-		errno = ENOENT;
-		return NULL;
-	}
-	if (slash != NULL)
-		slash[slash == copy] = '\0';
-	// "/name" was cut to "/" by writing over its first letter; the name is taken from `path`.
-	folder = realpath(slash == NULL ? "." : copy, NULL);
-	if (folder == NULL)
-		return NULL;
-	name = strrchr(path, '/') == NULL ? (char *)path : strrchr(path, '/') + 1;
-	if (buf_printf(&joined, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name) < 0)
-		return NULL;
-	return buf_detach(&joined);
-}
-
-// Cuts `path` to the folder that holds the `.skillfs` link, which only a view's root has.
-static int find_root(char *path)
-{
-	for (;;) {
-		CLEANUP(buf) struct buf link = BUF_INIT;
-		struct stat st;
-		char *slash;
-
-		if (buf_printf(&link, "%s/" RESERVED_NAME, path) < 0)
+	if (rc == 0) {
+		*ret_path = strdup(existing);
+		if (*ret_path == NULL)
 			return -ENOMEM;
-		if (lstat(link.data, &st) == 0 && S_ISLNK(st.st_mode))
-			return 0;
-		slash = strrchr(path, '/');
-		if (slash == NULL)
-			return -ENOENT;
-		*slash = '\0';
+		*ret_existing = take(existing);
+		return 0;
 	}
+	if (rc != -ENOENT || *name == '\0' || strcmp(name, "..") == 0)
+		return rc;
+	folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (folder == NULL)
+		return -ENOMEM;
+	// The first message names what the user wrote.
+	if (mount_canonical(folder, &existing, &ignored) < 0)
+		return rc;
+	rc = buf_printf(&joined, "%s/%s", strcmp(existing, "/") == 0 ? "" : existing, name);
+	if (rc < 0)
+		return rc;
+	*ret_path = buf_detach(&joined);
+	if (*ret_path == NULL)
+		return -ENOMEM;
+	*ret_existing = take(existing);
+	return 0;
 }
 
 int door_open(const char *path, struct door *ret, struct error *error)
 {
-	CLEANUP(free) char *real = resolve(path);
-	CLEANUP(free) char *root = NULL;
-	CLEANUP(free) char *below = NULL;
+	CLEANUP(free) char *real = NULL;
+	CLEANUP(free) char *existing = NULL;
+	CLEANUP(free) char *mountpoint = NULL;
 	CLEANUP(free) char *control = NULL;
-	int rc;
+	const char *below;
+	int rc = resolve(path, &real, &existing, error);
 
-	if (real == NULL) {
-		rc = -errno;
-		return rc == -ENOTCONN
-			       ? error_set(error, rc,
-					   "%s: the mount is dead; mount it again, or skillfs umount it",
-					   path)
-			       : error_set(error, rc, "%s: %s", path, strerror(-rc));
-	}
-	root = strdup(real);
-	if (root == NULL)
-		return -ENOMEM;
-	rc = find_root(root);
-	if (rc < 0)
-		return error_set(error, rc, "%s: not on a skillfs mount, or one without a control directory",
-				 path);
-	if (*root == '\0' && (free(root), root = strdup("/")) == NULL)
-		return -ENOMEM;
-	rc = mount_control_dir(root, &control, error);
+	if (rc == 0)
+		rc = mount_of(existing, &mountpoint, &control, error);
 	if (rc < 0)
 		return rc;
-	below = strdup(strcmp(root, "/") == 0      ? real + 1
-		       : real[strlen(root)] == '/' ? real + strlen(root) + 1
-						   : "");
+	if (control == NULL)
+		return error_set(error, -ENOENT, "%s: mounted without a control directory (control=none)",
+				 mountpoint);
+	below = real + strlen(mountpoint);
+	below = strdup(below + strspn(below, "/"));
 	if (below == NULL)
 		return -ENOMEM;
-	*ret = (struct door){ take(root), take(control), take(below) };
+	*ret = (struct door){ take(mountpoint), take(control), (char *)below };
 	return 0;
 }
 
@@ -109,8 +81,8 @@ static bool usable(const struct mount_entry *entry)
 {
 	struct stat st;
 
-	return !entry->dead && entry->control_dir != NULL && stat(entry->control_dir, &st) == 0 &&
-	       st.st_uid == geteuid();
+	return strcmp(entry->type, CONTENT_TYPE) == 0 && !entry->dead && entry->control_dir != NULL &&
+	       stat(entry->control_dir, &st) == 0 && st.st_uid == geteuid();
 }
 
 int door_find(struct door *ret, struct error *error)

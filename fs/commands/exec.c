@@ -101,26 +101,27 @@ static const char *refused_write(int code)
 }
 
 // Writes the request and reads the answer. A refused write leaves its reason readable on the handle.
-static int converse(int fd, const struct buf *request, struct buf *ret, struct error *error)
+static int converse(int fd, const struct buf *request, struct buf *ret, int *ret_refused, struct error *error)
 {
-	int refused = 0, rc;
+	int rc;
 
-	for (size_t at = 0; at < request->len && refused == 0;) {
+	*ret_refused = 0;
+	for (size_t at = 0; at < request->len && *ret_refused == 0;) {
 		ssize_t put = write(fd, request->data + at, request->len - at);
 
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
-			refused = -errno;
+			*ret_refused = -errno;
 		else
 			at += (size_t)put;
 	}
 	rc = read_all(fd, ANSWER_MAX, ret);
-	if (refused < 0 && (rc < 0 || ret->len == 0))
-		return error_set(error, refused, "refused: %s", refused_write(refused));
-	if (rc == -ENOTCONN || rc == -EIO || rc == -ECONNABORTED)
+	if (rc == 0 || *ret_refused < 0)
+		return 0;
+	if (rc == -ENOTCONN || rc == -EIO || rc == -ECONNABORTED || rc == -ENODEV)
 		return error_set(error, rc, "the mount went away: %s", strerror(-rc));
-	return rc < 0 ? error_set(error, rc, "cannot read the answer: %s", strerror(-rc)) : 0;
+	return error_set(error, rc, "cannot read the answer: %s", strerror(-rc));
 }
 
 // The last line of the answer is the result; what stands before is the command's output, which may look like anything.
@@ -254,7 +255,7 @@ static int run_exec(const struct exec_options *options)
 		   *agent = options->agent == NULL ? "" : options->agent;
 	const char *slash = options->agent == NULL ? "" : "/";
 	size_t output = 0;
-	int code = EXIT_EXEC_FAILED;
+	int code = EXIT_EXEC_FAILED, refused = 0;
 	int rc = make_request(options, &request, &error);
 
 	if (rc == 0)
@@ -274,9 +275,12 @@ static int run_exec(const struct exec_options *options)
 						       : strerror(errno));
 	}
 	if (rc == 0)
-		rc = converse(fd, &request, &answer, &error);
-	if (rc == 0)
+		rc = converse(fd, &request, &answer, &refused, &error);
+	if (rc == 0) {
 		rc = split_answer(&answer, &output, &result, &error);
+		if (rc < 0 && refused < 0)
+			rc = error_set(&error, refused, "refused: %s", refused_write(refused));
+	}
 	if (rc < 0)
 		command_error("exec", error_text(&error, rc));
 	else

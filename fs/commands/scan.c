@@ -2,6 +2,7 @@
 //
 // skillfs scan: the mount's verdicts without a mount.
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
 
 #include "fs/commands/command.h"
@@ -31,6 +32,7 @@ struct scan_run {
 	bool single;         // base is the file
 	bool progress;       // on a terminal
 	bool progress_shown;
+	bool incomplete; // a folder could not be listed
 	struct timespec shown;
 	struct buf path, source;
 };
@@ -98,7 +100,7 @@ static void read_source(struct scan_run *run, const struct source_entry *entry,
 	struct stat st;
 
 	buf_clear(&run->source);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || source_stat(fd, &st) < 0)
 		return;
 	identity = identity_of(&st);
 	if (!identity_equal(&identity, &snapshot->identity) || st.st_size < 0 ||
@@ -125,12 +127,21 @@ static int scan_entry(const struct source_entry *entry, void *opaque)
 	enum severity worst;
 	int rc = target_snapshot(&run->context, entry, &snapshot, NULL);
 
+	if (rc == 0)
+		rc = show_path(run, entry->path);
+	if (rc == 0 && entry->kind == ENTRY_DIRECTORY &&
+	    faccessat(entry->dir_fd, entry->name, R_OK | X_OK, AT_EACCESS) < 0) {
+		const char *why = strerror(errno);
+
+		progress_clear(run);
+		command_errorf(run->path.data, "cannot be listed, so not scanned: %s", why);
+		run->incomplete = true;
+	}
 	if (rc < 0 || snapshot == NULL)
 		return rc;
 	worst = worst_of(snapshot);
 	if (worst > run->worst)
 		run->worst = worst;
-	rc = show_path(run, entry->path);
 	buf_clear(&run->source);
 	if (rc == 0 && run->writer.format->needs_source && snapshot->report.findings.count > 0)
 		read_source(run, entry, snapshot);
@@ -230,7 +241,7 @@ static int run_scan(const struct scan_options *options, char **paths)
 						: scan_paths(&run, paths, &code);
 	if (rc < 0 && !ferror(stdout))
 		command_error("scan", strerror(-rc));
-	if (rc < 0)
+	if (rc < 0 || run.incomplete)
 		code = EXIT_USAGE;
 	if (code == EXIT_OK && options->fail_on != SEVERITY_OFF && run.worst >= options->fail_on)
 		code = EXIT_FINDINGS;

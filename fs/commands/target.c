@@ -2,9 +2,10 @@
 #include "fs/commands/target.h"
 
 #include <errno.h>
-#include <limits.h>
 
 #include "sanitize/cleanup.h"
+
+#define TRIES 4 // for an entry that changes while it is looked at
 
 int target_open(const char *path, struct target *ret, struct error *error)
 {
@@ -45,18 +46,12 @@ void target_close(struct target *target)
 int target_snapshot(const struct snapshot_context *context, const struct source_entry *entry,
 		    struct snapshot **ret, struct buf *ret_body)
 {
-	char link[PATH_MAX];
-	ssize_t len;
-
 	*ret = NULL;
 	if (entry->kind == ENTRY_FILE)
 		return snapshot_build(context, entry->dir_fd, entry->name, entry->path, ret, ret_body);
 	if (!entry_kind_hidden(entry->kind))
 		return 0;
-	len = entry->kind == ENTRY_ESCAPE ? readlinkat(entry->dir_fd, entry->name, link, sizeof(link) - 1)
-					  : -1;
-	link[len < 0 ? 0 : len] = '\0';
-	return snapshot_build_hidden(entry->kind, entry->path, entry->st, len < 0 ? NULL : link, ret);
+	return snapshot_build_hidden(entry->kind, entry->path, entry->st, entry->target, ret);
 }
 
 int target_walk(const struct target *target, int (*visit)(const struct source_entry *entry, void *context),
@@ -64,8 +59,8 @@ int target_walk(const struct target *target, int (*visit)(const struct source_en
 {
 	struct stat st;
 	struct source_entry entry = { .st = &st, .path = target->name, .name = target->name };
-	CLEANUP(fd) int dir_fd = -1;
-	int rc;
+	CLEANUP(free) char *link = NULL;
+	int rc = 0;
 
 	if (target->name == NULL) {
 		rc = source_walk(target->source, visit, context);
@@ -73,14 +68,17 @@ int target_walk(const struct target *target, int (*visit)(const struct source_en
 					  strerror(-rc))
 			      : 0;
 	}
-	dir_fd = source_open_directory(target->source->root_fd, ".");
-	if (dir_fd < 0)
-		return error_set(error, dir_fd, "%s: %s", target->source->path, strerror(-dir_fd));
-	entry.dir_fd = dir_fd;
-	rc = source_examine(target->source, dir_fd, "", target->name, &entry.kind, &st, NULL);
+	for (int tries = 0; tries < TRIES; tries++) {
+		rc = source_examine(target->source, target->source->root_fd, "", target->name, &entry.kind,
+				    &st, &link);
+		if (rc != -EAGAIN)
+			break;
+	}
 	if (rc == 0 && entry.kind == ENTRY_MISSING)
 		rc = -ENOENT;
 	if (rc < 0)
 		return error_set(error, rc, "%s/%s: %s", target->source->path, target->name, strerror(-rc));
+	entry.dir_fd = target->source->root_fd;
+	entry.target = link;
 	return visit(&entry, context);
 }
