@@ -27,14 +27,18 @@ static int visit(const char *path, const struct stat *st, int flag, struct FTW *
 	return 0;
 }
 
-static int look_at_all(const char *path, struct error *error)
+static int look_at_all(const struct door *door, struct error *error)
 {
+	CLEANUP(buf) struct buf path = BUF_INIT;
 	struct stat st;
+	int rc = buf_printf(&path, "%s/%s", door->mountpoint, door->below);
 
-	if (lstat(path, &st) < 0) // hidden, or not there: the quarantine says which
-		return errno == ENOENT ? 0 : error_set(error, -errno, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode) && nftw(path, visit, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT) < 0)
-		return error_set(error, -errno, "%s: cannot list: %s", path, strerror(errno));
+	if (rc < 0)
+		return rc;
+	if (lstat(path.data, &st) < 0) // hidden, or not there: the quarantine says which
+		return errno == ENOENT ? 0 : error_set(error, -errno, "%s: %s", path.data, strerror(errno));
+	if (S_ISDIR(st.st_mode) && nftw(path.data, visit, OPEN_FOLDERS, FTW_PHYS | FTW_MOUNT) < 0)
+		return error_set(error, -errno, "%s: cannot list: %s", path.data, strerror(errno));
 	return 0;
 }
 
@@ -195,7 +199,7 @@ static int run_audit(const char *path, bool json)
 	int rc = quarantine == NULL || findings == NULL ? -ENOMEM : door_open(path, &door, &error);
 
 	if (rc == 0)
-		rc = look_at_all(path, &error);
+		rc = look_at_all(&door, &error);
 	if (rc == 0)
 		rc = read_lines(&door, "quarantine", true, quarantine, &error);
 	if (rc == 0)
