@@ -83,7 +83,6 @@ static int print(int argc, char **argv)
 		command_error("config", error_text(&error, rc));
 		return rc == -EINVAL || rc == -EFBIG ? EXIT_FAILED : EXIT_USAGE;
 	}
-	(void)fprintf(stdout, "# from %s\n", config->path == NULL ? "the built-in defaults" : config->path);
 	(void)fwrite(text.data, 1, text.len, stdout);
 	return EXIT_OK;
 }

@@ -127,7 +127,7 @@ static int text_end(struct scan_writer *writer)
 			    (uintmax_t)summary->warn);
 
 	if (rc == 0 && summary->noted > 0 && !writer->style.verbose)
-		rc = buf_printf(&writer->line, "; %ju clean with notices (-v shows them)",
+		rc = buf_printf(&writer->line, "; %ju clean with routine notices (-v shows them)",
 				(uintmax_t)summary->noted);
 	if (rc == 0)
 		rc = buf_append_byte(&writer->line, '\n');
@@ -197,6 +197,14 @@ static void count_finding(struct scan_writer *writer, const struct finding *find
 		}
 }
 
+static bool has_routine_notice(const struct notices *notices)
+{
+	for (size_t i = 0; i < notices->count; i++)
+		if (text_notice_routine(notices->items[i].code))
+			return true;
+	return false;
+}
+
 int scan_file(struct scan_writer *writer, const char *path, const struct snapshot *snapshot,
 	      const char *source, size_t len)
 {
@@ -208,7 +216,7 @@ int scan_file(struct scan_writer *writer, const char *path, const struct snapsho
 		summary->skills++;
 	if (verdict_hides(snapshot->verdict))
 		summary->hidden++;
-	if (snapshot->verdict == VERDICT_CLEAN && snapshot->report.notices.count > 0)
+	if (snapshot->verdict == VERDICT_CLEAN && has_routine_notice(&snapshot->report.notices))
 		summary->noted++;
 	for (size_t i = 0; i < snapshot->report.findings.count; i++)
 		count_finding(writer, &snapshot->report.findings.items[i]);

@@ -145,6 +145,11 @@ const char *text_notice(enum notice_code code)
 	return meaning_of(code)->text;
 }
 
+bool text_notice_routine(enum notice_code code)
+{
+	return meaning_of(code)->routine;
+}
+
 static int put_coloured(struct buf *buf, const struct text_style *style, const char *colour, const char *text)
 {
 	return style->colour ? buf_printf(buf, "%s%s" COLOUR_OFF, colour, text)
@@ -308,7 +313,7 @@ int text_file(struct buf *buf, const struct text_style *style, const char *path,
 		rc = put_finding(buf, style, shown.data, &report->findings.items[i], &cursor);
 	for (size_t i = 0; rc == 0 && i < report->notices.count; i++) {
 		const struct notice *notice = &report->notices.items[i];
-		bool routine = meaning_of(notice->code)->routine;
+		bool routine = text_notice_routine(notice->code);
 
 		if (!routine || style->verbose || verdict != VERDICT_CLEAN)
 			rc = put_notice(buf, style, shown.data, notice, verdict == VERDICT_ERROR && !routine);

@@ -28,6 +28,8 @@ struct text_style {
 
 // What a notice means, for a person.
 const char *text_notice(enum notice_code code);
+// Whether honest files have it all day: told for a clean file only when verbose.
+bool text_notice_routine(enum notice_code code);
 // `path:line:column: RULE severity: description`, the line with the match, and the notices worth telling. Nothing for a
 // file with nothing to say. `source` is the file as it was scanned, or NULL when it is not at hand: no lines are shown then.
 int text_file(struct buf *buf, const struct text_style *style, const char *path, const struct report *report,
