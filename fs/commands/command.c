@@ -19,18 +19,19 @@ const struct command commands[] = {
 		.name = "mount",
 		.summary = "show a skills folder, scanned and sanitized, as a read-only mount",
 		.run = command_mount,
-		.usage = "skillfs mount [-f] [-c FILE] [-o OPTIONS] SOURCE [MOUNTPOINT]\n"
-			 "\n"
-			 "Without MOUNTPOINT the view covers SOURCE itself. Returns when the mount answers.\n"
-			 "\n"
-			 "  -f          stay in the foreground\n"
-			 "  -c FILE     configuration\n"
-			 "  -o OPTIONS  comma list: agent=ID, config=FILE, approvals=FILE, state=DIR,\n"
-			 "              control=DIR (or none), entry_timeout_ms=N, audit_open, allow_other,\n"
-			 "              and the generic mount options\n"
-			 "\n"
-			 "Example:\n"
-			 "  skillfs mount ~/.claude/skills\n",
+		.usage =
+			"skillfs mount [-f] [-c FILE] [-o OPTIONS] SOURCE [MOUNTPOINT]\n"
+			"\n"
+			"Without MOUNTPOINT the view covers SOURCE itself. Returns when the mount answers.\n"
+			"\n"
+			"  -f          stay in the foreground\n"
+			"  -c FILE     configuration\n"
+			"  -o OPTIONS  comma list: agent=ID, config=FILE, state=DIR, control=DIR (or none),\n"
+			"              entry_timeout_ms=N, audit_open, allow_other, and the generic mount "
+			"options\n"
+			"\n"
+			"Example:\n"
+			"  skillfs mount ~/.claude/skills\n",
 	},
 	{
 		.name = "umount",
@@ -38,9 +39,10 @@ const struct command commands[] = {
 		.run = command_umount,
 		.usage = "skillfs umount [--now] MOUNTPOINT\n"
 			 "\n"
-			 "Waits for commands that run through the mount.\n"
+			 "Both mounts go and the daemon ends. Refused while something on the mount is in "
+			 "use.\n"
 			 "\n"
-			 "  --now  kill them instead\n"
+			 "  --now  all the same\n"
 			 "\n"
 			 "Example:\n"
 			 "  skillfs umount ~/.claude/skills\n",

@@ -121,6 +121,13 @@ int door_find(struct door *ret, struct error *error)
 	return rc;
 }
 
+char *door_here(const struct door *door)
+{
+	CLEANUP(free) char *here = getcwd(NULL, 0);
+
+	return here != NULL && beneath(here, door->mountpoint) ? take(here) : NULL;
+}
+
 void door_close(struct door *door)
 {
 	free(door->mountpoint);

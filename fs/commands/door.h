@@ -15,6 +15,8 @@ struct door {
 int door_open(const char *path, struct door *ret, struct error *error);
 // The mount around the current folder, else the only mount that this user owns.
 int door_find(struct door *ret, struct error *error);
+// The current folder when it lies on the mount, else NULL; the caller frees.
+char *door_here(const struct door *door);
 void door_close(struct door *door);
 
 static inline void cleanup_door(struct door *door)

@@ -29,8 +29,10 @@ struct exec_options {
 	char **argv; // NULL-terminated
 };
 
-static int make_request(const struct exec_options *options, struct buf *ret, struct error *error)
+static int make_request(const struct exec_options *options, const struct door *door, struct buf *ret,
+			struct error *error)
 {
+	CLEANUP(free) char *here = door_here(door);
 	json_t *request = json_object(), *argv = json_array();
 	int rc = request == NULL || argv == NULL ? -ENOMEM : 0;
 
@@ -44,6 +46,9 @@ static int make_request(const struct exec_options *options, struct buf *ret, str
 			rc = -ENOMEM;
 	}
 	if (rc == 0 && json_object_set(request, "argv", argv) < 0)
+		rc = -ENOMEM;
+	// A folder of the mount is the same in the jail; elsewhere the job starts in its workspace.
+	if (rc == 0 && here != NULL && json_object_set_new(request, "cwd", json_text(here)) < 0)
 		rc = -ENOMEM;
 	if (rc == 0 && options->skill != NULL &&
 	    json_object_set_new(request, "skill", json_text(options->skill)) < 0)
@@ -241,39 +246,52 @@ static int print_answer(const struct exec_options *options, const char *jobs, co
 	return exit_code(result, false);
 }
 
+static int open_exec(const struct exec_options *options, const struct door *door, struct buf *jobs,
+		     int *ret_fd, struct error *error)
+{
+	CLEANUP(buf) struct buf base = BUF_INIT;
+	CLEANUP(buf) struct buf exec = BUF_INIT;
+	int fd, rc;
+
+	// exec and jobs at the top are links to the mount's own agent.
+	rc = options->agent == NULL ? buf_append_string(&base, door->control)
+				    : buf_printf(&base, "%s/agents/%s", door->control, options->agent);
+	if (rc == 0)
+		rc = buf_printf(&exec, "%s/exec", base.data);
+	if (rc == 0)
+		rc = buf_printf(jobs, "%s/jobs", base.data);
+	if (rc < 0)
+		return rc;
+	fd = open(exec.data, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		*ret_fd = fd;
+		return 0;
+	}
+	rc = -errno;
+	if (rc == -ENOENT && options->agent != NULL)
+		return error_set(error, rc, "%s: the mount has no such agent", options->agent);
+	return error_set(error, rc, "%s: %s", exec.data,
+			 rc == -EACCES ? "only the mount's owner may run commands" : strerror(-rc));
+}
+
 static int run_exec(const struct exec_options *options)
 {
 	CLEANUP(door) struct door door = { NULL, NULL, NULL };
 	CLEANUP(buf) struct buf request = BUF_INIT;
 	CLEANUP(buf) struct buf answer = BUF_INIT;
-	CLEANUP(buf) struct buf exec = BUF_INIT;
 	CLEANUP(buf) struct buf jobs = BUF_INIT;
 	CLEANUP(fd) int fd = -1;
 	struct error error = { "" };
 	json_t *result = NULL;
-	const char *agents = options->agent == NULL ? "" : "agents/",
-		   *agent = options->agent == NULL ? "" : options->agent;
-	const char *slash = options->agent == NULL ? "" : "/";
 	size_t output = 0;
-	int code = EXIT_EXEC_FAILED, refused = 0;
-	int rc = make_request(options, &request, &error);
+	int code = EXIT_EXEC_FAILED, refused = 0, rc;
 
+	rc = options->mountpoint == NULL ? door_find(&door, &error)
+					 : door_open(options->mountpoint, &door, &error);
 	if (rc == 0)
-		rc = options->mountpoint == NULL ? door_find(&door, &error)
-						 : door_open(options->mountpoint, &door, &error);
+		rc = make_request(options, &door, &request, &error);
 	if (rc == 0)
-		rc = buf_printf(&exec, "%s/%s%s%sexec", door.control, agents, agent, slash);
-	if (rc == 0)
-		rc = buf_printf(&jobs, "%s/%s%s%sjobs", door.control, agents, agent, slash);
-	if (rc == 0) {
-		fd = open(exec.data, O_RDWR | O_CLOEXEC);
-		if (fd < 0 && errno == ENOENT && options->agent != NULL)
-			rc = error_set(&error, -ENOENT, "%s: the mount has no such agent", options->agent);
-		else if (fd < 0)
-			rc = error_set(&error, -errno, "%s: %s", exec.data,
-				       errno == EACCES ? "only the mount's owner may run commands"
-						       : strerror(errno));
-	}
+		rc = open_exec(options, &door, &jobs, &fd, &error);
 	if (rc == 0)
 		rc = converse(fd, &request, &answer, &refused, &error);
 	if (rc == 0) {
