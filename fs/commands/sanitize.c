@@ -144,7 +144,7 @@ static int run_sanitize(const struct sanitize_options *options)
 {
 	CLEANUP(config) struct config *config = NULL;
 	struct scanner *scanner = NULL;
-	struct snapshot_context context = { NULL };
+	struct snapshot_context context = { .source = NULL };
 	struct sanitized sanitized = { .snapshot = NULL };
 	struct agent_config filter;
 	const struct agent_config *agent = NULL;

@@ -7,6 +7,7 @@
 
 #include "fs/commands/command.h"
 #include "fs/commands/target.h"
+#include "fs/mountinfo.h"
 #include "fs/output/scan.h"
 #include "sanitize/cleanup.h"
 
@@ -154,6 +155,18 @@ static int scan_entry(const struct source_entry *entry, void *opaque)
 	return rc;
 }
 
+// Through a mount only what it shows can be scanned; that must not pass for the whole.
+static void warn_of_mount(const char *path)
+{
+	CLEANUP(free) char *mountpoint = NULL;
+	CLEANUP(free) char *control = NULL;
+
+	if (mount_of(path, &mountpoint, &control, NULL) == 0)
+		command_error(path,
+			      "on a skillfs mount, which leaves out what it hides; scan the source, or see "
+			      "skillfs audit");
+}
+
 static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 {
 	int rc = scan_begin(&run->writer);
@@ -167,6 +180,7 @@ static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 		if (rc == 0) {
 			run->single = target.name != NULL;
 			run->context.source = target.source;
+			warn_of_mount(*paths);
 			rc = target_walk(&target, scan_entry, run, &error);
 		}
 		progress_clear(run);
