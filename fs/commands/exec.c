@@ -193,8 +193,20 @@ static void say_warnings(const json_t *result)
 
 static void say_state(const json_t *result, const char *state)
 {
+	static const struct {
+		const char *state, *words;
+	} table[] = {
+		{ "refused", "refused" },
+		{ "setup_failed", "the jail could not be set up" },
+		{ "timeout", "timed out and was killed" },
+		{ "killed", "was killed" },
+		{ "output_limit", "was killed: too much output" },
+	};
 	const char *reason = text_of(result, "reason"), *message = text_of(result, "message");
 
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (strcmp(state, table[i].state) == 0)
+			state = table[i].words;
 	command_errorf("exec", "%s%s%s%s%s", state, reason == NULL ? "" : ": ", reason == NULL ? "" : reason,
 		       message == NULL ? "" : ": ", message == NULL ? "" : message);
 }

@@ -33,6 +33,7 @@ struct scan_run {
 	bool single;         // base is the file
 	bool progress;       // on a terminal
 	bool progress_shown;
+	bool on_mount;
 	bool incomplete; // a folder could not be listed
 	struct timespec shown;
 	struct buf path, source;
@@ -126,8 +127,11 @@ static int scan_entry(const struct source_entry *entry, void *opaque)
 	struct scan_run *run = opaque;
 	CLEANUP(snapshot) struct snapshot *snapshot = NULL;
 	enum severity worst;
-	int rc = target_snapshot(&run->context, entry, &snapshot, NULL);
+	int rc;
 
+	if (run->on_mount && entry->kind == ENTRY_RESERVED)
+		return 0; // the mount's own link
+	rc = target_snapshot(&run->context, entry, &snapshot, NULL);
 	if (rc == 0)
 		rc = show_path(run, entry->path);
 	if (rc == 0 && entry->kind == ENTRY_DIRECTORY &&
@@ -156,15 +160,17 @@ static int scan_entry(const struct source_entry *entry, void *opaque)
 }
 
 // Through a mount only what it shows can be scanned; that must not pass for the whole.
-static void warn_of_mount(const char *path)
+static bool warn_of_mount(const char *path)
 {
 	CLEANUP(free) char *mountpoint = NULL;
 	CLEANUP(free) char *control = NULL;
 
-	if (mount_of(path, &mountpoint, &control, NULL) == 0)
-		command_error(path,
-			      "on a skillfs mount, which leaves out what it hides; scan the source, or see "
-			      "skillfs audit");
+	if (mount_of(path, &mountpoint, &control, NULL) < 0)
+		return false;
+	command_error(
+		path,
+		"on a skillfs mount, which leaves out what it hides; scan the source, or see skillfs audit");
+	return true;
 }
 
 static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
@@ -180,7 +186,7 @@ static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 		if (rc == 0) {
 			run->single = target.name != NULL;
 			run->context.source = target.source;
-			warn_of_mount(*paths);
+			run->on_mount = warn_of_mount(*paths);
 			rc = target_walk(&target, scan_entry, run, &error);
 		}
 		progress_clear(run);
