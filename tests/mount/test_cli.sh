@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The command line without a mount: what is printed where, the JSON shapes, and the exit codes. Needs nothing but the program
-# and jq-free tools: python3 reads the JSON.
+# The command line without a mount: what is printed where, the JSON shapes, and the exit codes. Needs the program and
+# python3, which reads the JSON; never skipped.
 set -u
 
 skillfs=${SKILLFS:?names the built program}
