@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-#include "fs/output/text.h"
 #include "sanitize/cleanup.h"
 #include "sanitize/rules.h"
+#include "sanitize/utf8.h"
 
 // Adds `value`, whose reference is taken in any case; false when it or the object is missing, or memory is.
 static bool put(json_t *object, const char *key, json_t *value)
@@ -38,11 +38,11 @@ json_t *json_text(const char *text)
 		return value;
 	while (at < len) {
 		uint32_t character;
-		size_t size = text_character(text + at, len - at, &character);
+		size_t size = utf8_decode(text + at, len - at, &character);
 
-		if (character == UINT32_MAX) {
+		if (character == UTF8_INVALID) {
 			if (buf_append(&valid, text + plain, at - plain) < 0 ||
-			    buf_append_string(&valid, "\xEF\xBF\xBD") < 0)
+			    buf_append_string(&valid, UTF8_REPLACEMENT) < 0)
 				return NULL;
 			plain = at + size;
 		}

@@ -3,6 +3,7 @@
 
 #include "sanitize/cleanup.h"
 #include "sanitize/rules.h"
+#include "sanitize/utf8.h"
 
 // How much of a long line stands before, in and behind a match.
 #define BEFORE_CHARACTERS 60
@@ -14,39 +15,6 @@
 #define COLOUR_WARN     "\033[33m"
 #define COLOUR_PATH     "\033[1m"
 #define COLOUR_OFF      "\033[0m"
-
-size_t text_character(const char *text, size_t len, uint32_t *ret)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	const unsigned char *bytes = (const unsigned char *)text;
-	uint32_t value;
-	size_t need;
-
-	*ret = UINT32_MAX;
-	if (bytes[0] < 0x80) {
-		*ret = bytes[0];
-		return 1;
-	}
-	if (bytes[0] >= 0xC2 && bytes[0] <= 0xDF)
-		need = 2, value = bytes[0] & 0x1F;
-	else if (bytes[0] >= 0xE0 && bytes[0] <= 0xEF)
-		need = 3, value = bytes[0] & 0x0F;
-	else if (bytes[0] >= 0xF0 && bytes[0] <= 0xF4)
-		need = 4, value = bytes[0] & 0x07;
-	else
-		return 1;
-	if (len < need)
-		return 1;
-	for (size_t i = 1; i < need; i++) {
-		if ((bytes[i] & 0xC0) != 0x80)
-			return 1;
-		value = value << 6 | (bytes[i] & 0x3F);
-	}
-	if (value < least[need] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
-		return 1;
-	*ret = value;
-	return need;
-}
 
 bool text_character_hidden(uint32_t character)
 {
@@ -76,6 +44,19 @@ bool text_character_hidden(uint32_t character)
 	return low < ARRAY_SIZE(ranges) && character >= ranges[low].first;
 }
 
+static int put_escaped(struct buf *buf, const char *text, size_t size, uint32_t character)
+{
+	int rc = 0;
+
+	if (character == '\t')
+		return buf_append_byte(buf, ' ');
+	if (character != UTF8_INVALID)
+		return buf_printf(buf, "\\u{%x}", (unsigned)character);
+	for (size_t i = 0; rc == 0 && i < size; i++)
+		rc = buf_printf(buf, "\\x{%02x}", (unsigned)(unsigned char)text[i]);
+	return rc;
+}
+
 int text_escape(struct buf *buf, const char *text, size_t len, size_t max)
 {
 	size_t at = 0, plain = 0, count = 0;
@@ -84,16 +65,12 @@ int text_escape(struct buf *buf, const char *text, size_t len, size_t max)
 	// Runs of plain characters are copied at once.
 	while (rc == 0 && at < len && count < max) {
 		uint32_t character;
-		size_t size = text_character(text + at, len - at, &character);
+		size_t size = utf8_decode(text + at, len - at, &character);
 
-		if (character == UINT32_MAX || text_character_hidden(character)) {
+		if (character == UTF8_INVALID || text_character_hidden(character)) {
 			rc = buf_append(buf, text + plain, at - plain);
-			if (rc == 0 && character == UINT32_MAX)
-				rc = buf_printf(buf, "\\x{%02x}", (unsigned)(unsigned char)text[at]);
-			else if (rc == 0 && character == '\t')
-				rc = buf_append_byte(buf, ' ');
-			else if (rc == 0)
-				rc = buf_printf(buf, "\\u{%x}", (unsigned)character);
+			if (rc == 0)
+				rc = put_escaped(buf, text + at, size, character);
 			plain = at + size;
 		}
 		at += size;
@@ -171,7 +148,7 @@ static void cursor_advance(struct cursor *cursor, size_t to)
 		to = cursor->len;
 	while (cursor->at < to) {
 		uint32_t character;
-		size_t size = text_character(cursor->text + cursor->at, cursor->len - cursor->at, &character);
+		size_t size = utf8_decode(cursor->text + cursor->at, cursor->len - cursor->at, &character);
 
 		cursor->at += size;
 		cursor->column++;
@@ -187,7 +164,7 @@ static size_t step_back(const char *text, size_t at, size_t floor, size_t count)
 {
 	while (at > floor && count > 0) {
 		at--;
-		if (((unsigned char)text[at] & 0xC0) != 0x80)
+		if (!utf8_is_continuation(text[at]))
 			count--;
 	}
 	return at;

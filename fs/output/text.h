@@ -13,9 +13,6 @@
 
 #define TEXT_NO_LIMIT SIZE_MAX
 
-// One character of `text`, whose `len` is not 0: its length in bytes, and in `ret` the code point,
-// or UINT32_MAX for a byte that belongs to no valid one (overlong, surrogate, cut short).
-size_t text_character(const char *text, size_t len, uint32_t *ret);
 // Controls, bidirectional overrides, zero-width, tag and other characters that leave no ink of their own.
 bool text_character_hidden(uint32_t character);
 // Appends at most `max` characters of `text`, escaped, and an ellipsis when there is more. 0, -ENOMEM, -EFBIG.
