@@ -5,7 +5,8 @@
 # python3, which reads the JSON; never skipped.
 set -u
 
-skillfs=${SKILLFS:?names the built program}
+skillfs=$(command -v "${SKILLFS:?names the built program}") || { echo "$SKILLFS: no such program"; exit 1; }
+skillfs=$(realpath "$skillfs")
 work=$(mktemp -d "${TMPDIR:-/tmp}/skillfs-cli.XXXXXX")
 trap 'chmod -R u+rwX "$work"; rm -rf "$work"' EXIT
 export HOME=$work/home XDG_CONFIG_HOME=$work/config
