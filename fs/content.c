@@ -619,8 +619,8 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 		.ledger = daemon->ledger,
 		.audit = daemon->audit,
 	};
-	if (asprintf(&options, "fsname=skillfs,subtype=skillfs,ro,nosuid,nodev,default_permissions%s",
-		     daemon->options.allow_other ? ",allow_other" : "") < 0 ||
+	if (asprintf(&options, "fsname=skillfs,subtype=skillfs,ro,nosuid,nodev,default_permissions%s%s",
+		     daemon->options.allow_other ? ",allow_other" : "", daemon->options.noexec ? ",noexec" : "") < 0 ||
 	    fuse_opt_add_arg(&args, "skillfs") < 0 || fuse_opt_add_arg(&args, "-o") < 0 ||
 	    fuse_opt_add_arg(&args, options) < 0) {
 		fuse_opt_free_args(&args);

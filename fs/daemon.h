@@ -29,6 +29,7 @@ struct daemon_options {
 	bool control_dir_made; // ours to remove
 	bool foreground;
 	bool allow_other;
+	bool noexec;
 	bool audit_open;
 };
 

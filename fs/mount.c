@@ -175,6 +175,7 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 	options->foreground = arguments->foreground;
 	options->allow_other = arguments->allow_other;
 	options->audit_open = arguments->audit_open;
+	options->noexec = arguments->noexec;
 	daemon->owner = geteuid();
 	(void)clock_gettime(CLOCK_MONOTONIC, &daemon->started);
 	rc = use_configuration(daemon, arguments, error);

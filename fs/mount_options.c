@@ -5,12 +5,16 @@
 
 #include <errno.h>
 #include <fuse_opt.h>
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
 #define OPTION(text, field) { text, offsetof(struct mount_arguments, field), 1 }
 
 enum { KEY_IGNORED = 1, KEY_LATER };
+
+// FUSE_OPT_KEY() as clang takes it without a warning.
+#define IGNORED(text) { text, UINT_MAX, KEY_IGNORED }
 
 // Generic mount options that mount(8), fstab and systemd pass on. Those that would weaken the mount are accepted and
 // not followed: it is always ro, nosuid and nodev.
@@ -24,29 +28,30 @@ static const struct fuse_opt option_table[] = {
 	OPTION("entry_timeout_ms=%s", entry_timeout_ms),
 	OPTION("audit_open", audit_open),
 	OPTION("allow_other", allow_other),
-	FUSE_OPT_KEY("approvals=", KEY_LATER),
-	FUSE_OPT_KEY("ro", KEY_IGNORED),
-	FUSE_OPT_KEY("rw", KEY_IGNORED),
-	FUSE_OPT_KEY("suid", KEY_IGNORED),
-	FUSE_OPT_KEY("nosuid", KEY_IGNORED),
-	FUSE_OPT_KEY("dev", KEY_IGNORED),
-	FUSE_OPT_KEY("nodev", KEY_IGNORED),
-	FUSE_OPT_KEY("exec", KEY_IGNORED),
-	FUSE_OPT_KEY("async", KEY_IGNORED),
-	FUSE_OPT_KEY("sync", KEY_IGNORED),
-	FUSE_OPT_KEY("atime", KEY_IGNORED),
-	FUSE_OPT_KEY("noatime", KEY_IGNORED),
-	FUSE_OPT_KEY("relatime", KEY_IGNORED),
-	FUSE_OPT_KEY("auto", KEY_IGNORED),
-	FUSE_OPT_KEY("noauto", KEY_IGNORED),
-	FUSE_OPT_KEY("user", KEY_IGNORED),
-	FUSE_OPT_KEY("nouser", KEY_IGNORED),
-	FUSE_OPT_KEY("users", KEY_IGNORED),
-	FUSE_OPT_KEY("defaults", KEY_IGNORED),
-	FUSE_OPT_KEY("nofail", KEY_IGNORED),
-	FUSE_OPT_KEY("_netdev", KEY_IGNORED),
-	FUSE_OPT_KEY("x-", KEY_IGNORED),
-	FUSE_OPT_KEY("comment=", KEY_IGNORED),
+	OPTION("noexec", noexec),
+	{ "approvals=", UINT_MAX, KEY_LATER },
+	IGNORED("ro"),
+	IGNORED("rw"),
+	IGNORED("suid"),
+	IGNORED("nosuid"),
+	IGNORED("dev"),
+	IGNORED("nodev"),
+	IGNORED("exec"),
+	IGNORED("async"),
+	IGNORED("sync"),
+	IGNORED("atime"),
+	IGNORED("noatime"),
+	IGNORED("relatime"),
+	IGNORED("auto"),
+	IGNORED("noauto"),
+	IGNORED("user"),
+	IGNORED("nouser"),
+	IGNORED("users"),
+	IGNORED("defaults"),
+	IGNORED("nofail"),
+	IGNORED("_netdev"),
+	IGNORED("x-"),
+	IGNORED("comment="),
 	FUSE_OPT_END,
 };
 

@@ -13,6 +13,7 @@ struct mount_arguments {
 	int foreground;
 	int audit_open;
 	int allow_other;
+	int noexec;
 	char *wrong; // the first thing that was not understood
 };
 
