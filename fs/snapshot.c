@@ -110,6 +110,7 @@ static void snapshot_free(struct snapshot *snapshot)
 	report_release(&snapshot->report);
 	free(snapshot->path);
 	free(snapshot->tools);
+	strv_release(&snapshot->restriction.tools);
 	free(snapshot);
 }
 
@@ -143,7 +144,7 @@ static struct snapshot *snapshot_new(const char *path)
 
 // The effective tools of the skill whose SKILL.md this is, as a comma list.
 static int skill_tools(const struct snapshot_context *context, const char *text, size_t len,
-		       struct notices *notices, char **ret)
+		       struct snapshot *snapshot)
 {
 	struct effective_tools effective = { 0 };
 	struct manifest manifest = { 0 };
@@ -153,7 +154,7 @@ static int skill_tools(const struct snapshot_context *context, const char *text,
 
 	rc = manifest_parse(text, len, &manifest);
 	if (rc == 0 && manifest.restriction.kind == RESTRICTION_UNREADABLE)
-		rc = notices_add(notices, NOTICE_SKILL_RESTRICTION_UNREADABLE, 1, 1, NULL);
+		rc = notices_add(&snapshot->report.notices, NOTICE_SKILL_RESTRICTION_UNREADABLE, 1, 1, NULL);
 	if (rc == 0)
 		rc = known_tools(context->agent, &known);
 	if (rc == 0)
@@ -165,11 +166,13 @@ static int skill_tools(const struct snapshot_context *context, const char *text,
 			rc = buf_append_string(&list, effective.tools.items[i]);
 	}
 	effective_tools_release(&effective);
+	snapshot->restriction = manifest.restriction;
+	manifest.restriction = (struct skill_restriction){ 0 };
 	manifest_release(&manifest);
 	if (rc < 0)
 		return rc;
-	*ret = buf_detach(&list);
-	return *ret == NULL ? -ENOMEM : 0;
+	snapshot->tools = buf_detach(&list);
+	return snapshot->tools == NULL ? -ENOMEM : 0;
 }
 
 int snapshot_build(const struct snapshot_context *context, int dir_fd, const char *name, const char *path,
@@ -218,7 +221,7 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 		snapshot->size = body.len;
 		hash_text(body.data, body.len, snapshot->hash);
 		if (classify_is_skill_md(name)) {
-			rc = skill_tools(context, body.data, body.len, &snapshot->report.notices, &snapshot->tools);
+			rc = skill_tools(context, body.data, body.len, snapshot);
 			if (rc < 0)
 				return rc;
 		}

@@ -14,6 +14,7 @@
 #include "fs/hash.h"
 #include "fs/source.h"
 #include "policy/config.h"
+#include "policy/manifest.h"
 #include "policy/verdict.h"
 #include "sanitize/inspect.h"
 
@@ -38,6 +39,7 @@ struct snapshot {
 	size_t size;          // of the served body
 	char hash[HASH_TEXT_SIZE]; // of the served body
 	char *tools;          // effective tools, comma list; on SKILL.md only, else NULL
+	struct skill_restriction restriction; // on a visible SKILL.md
 };
 
 struct snapshot_context {
