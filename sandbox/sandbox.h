@@ -15,9 +15,11 @@ const char *sandbox_tier_name(enum sandbox_tier tier); // "none", "landlock+secc
 
 struct sandbox_support {
 	enum sandbox_tier tier;
-	char *program; // absolute path of bwrap; NULL when there is none
-	char *reason;  // why the tier is not the best one, for a person; NULL when it is
-	char *hint;    // what to do about it ("apt install bubblewrap"); NULL
+	char *program;     // absolute path of bwrap; NULL when there is none
+	char *reason;      // why the tier is not the best one, for a person; NULL when it is
+	char *hint;        // what to do about it ("apt install bubblewrap"); NULL
+	bool bind_fd;      // this bwrap binds by descriptor (--bind-fd)
+	struct buf filter; // the compiled seccomp filter; empty without one
 };
 
 // Finds bwrap by absolute path in PATH-like system folders and proves it with a real jail of the same flags, within 5 s.
