@@ -159,6 +159,10 @@ static int add_made_places(struct binds *binds, const struct job_spec *spec, con
 	uint64_t size = spec->sandbox->tmp_size_max;
 	int rc = add_made(binds, BIND_PROC, "/proc");
 
+	// /proc/sys asks only whether the writer is root, not for a capability: one line written by a jail that root started
+	// (kernel/core_pattern) would run a program outside. bwrap covers some of it, and not in a user namespace.
+	if (rc == 0)
+		rc = add_made(binds, BIND_SEAL, "/proc");
 	if (rc == 0)
 		rc = add_made(binds, BIND_DEV, "/dev");
 	// Without a size of its own it could fill the machine's memory.

@@ -375,6 +375,9 @@ static void end(const struct job *job, const siginfo_t *how, struct job_result *
 {
 	struct bwrap_status status;
 
+	// A bwrap that was ended while it built the jail leaves a child that waits for it for ever. Until it says its child's
+	// number, that child is in its group; the number of the group is good while bwrap is not reaped.
+	(void)kill(-job->pid, SIGKILL);
 	read_status(job->status_fd, &status);
 	sweep(&status);
 	if (how->si_code != CLD_EXITED)

@@ -114,6 +114,7 @@ static int wait_for(const struct job *job, int options, siginfo_t *ret)
 
 static int collect(struct job *job, int options, struct job_result *ret)
 {
+	const pid_t group = job->pid;
 	siginfo_t how;
 	int rc = wait_for(job, WNOWAIT | options, &how);
 
@@ -122,6 +123,9 @@ static int collect(struct job *job, int options, struct job_result *ret)
 	if (rc == 0) {
 		provider_for(job->tier)->end(job, &how, ret);
 		rc = wait_for(job, WNOHANG, &how);
+		// Killed above, and ours when we are a subreaper.
+		while (waitpid(-group, NULL, 0) > 0)
+			;
 	}
 	(void)close(job->pidfd);
 	if (job->status_fd >= 0)

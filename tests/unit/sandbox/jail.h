@@ -7,7 +7,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -175,7 +177,8 @@ static inline struct outcome jail_output(struct jail *jail, const char *line)
 	struct outcome outcome = jail_run(jail, line);
 
 	if (outcome.spawned < 0 || outcome.result.end != JOB_EXITED || outcome.result.exit_code != 0)
-		fail_msg("'%s': spawn %d (%s), end %d, code %d\n%s\n%s", line, outcome.spawned, outcome.error.message,
-			 outcome.result.end, outcome.result.exit_code, outcome.out, outcome.err);
+		fail_msg("'%s': spawn %d (%s), end %d, code %d\n%s\n%s", line, outcome.spawned,
+			 outcome.error.message, outcome.result.end, outcome.result.exit_code, outcome.out,
+			 outcome.err);
 	return outcome;
 }
