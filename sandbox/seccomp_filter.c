@@ -179,7 +179,7 @@ static int deny_families(scmp_filter_ctx ctx, int call)
 	// Of netlink only rtnetlink, which getifaddrs(3) needs.
 	return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call, 2,
 				SCMP_A0_64(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)AF_NETLINK),
-				SCMP_A2_64(SCMP_CMP_NE, 0));
+				SCMP_A2_64(SCMP_CMP_NE, 0, 0));
 }
 
 static int export(scmp_filter_ctx ctx, struct buf *ret)

@@ -33,7 +33,7 @@ struct failure {
 
 _Noreturn static void child_fail(int report, enum step step, int error)
 {
-	const struct failure failure = { step, error };
+	const struct failure failure = { (int)step, error };
 	ssize_t rc = write(report, &failure, sizeof(failure));
 
 	(void)rc; // nobody else to tell

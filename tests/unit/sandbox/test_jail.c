@@ -493,12 +493,12 @@ static int listener(const char *path)
 static void jail_broker_only_reaches_nothing_else(void **state)
 {
 	struct jail *jail = need_jail(state);
-	char name[64], broker[128];
+	char name[64], broker[96];
 	struct outcome outcome;
 	int abstract, socket_fd;
 
 	(void)snprintf(name, sizeof(name), "skillfs-test-%d", getpid());
-	(void)snprintf(broker, sizeof(broker), "%s/broker", jail->root);
+	assert_true(snprintf(broker, sizeof(broker), "%s/broker", jail->root) > 0);
 	abstract = abstract_listener(name);
 	socket_fd = listener(broker);
 	outcome = probe(jail, "abstract", name);
