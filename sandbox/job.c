@@ -2,6 +2,7 @@
 #include "sandbox/job.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,6 +13,8 @@
 #include "sandbox/provider.h"
 #include "sandbox/spawn.h"
 #include "sanitize/cleanup.h"
+
+#define REAP_TRIES 200 // of a millisecond
 
 void launch_init(struct launch *launch)
 {
@@ -112,6 +115,20 @@ static int wait_for(const struct job *job, int options, siginfo_t *ret)
 	return ret->si_pid == 0 ? -EAGAIN : 0;
 }
 
+// What was killed in the job's group is ours to reap when we are a subreaper. Not for ever: one that hangs in the kernel is
+// left to whoever reaps orphans.
+static void reap_group(pid_t group)
+{
+	for (int i = 0; i < REAP_TRIES; i++) {
+		pid_t pid = waitpid(-group, NULL, WNOHANG);
+
+		if (pid < 0)
+			return;
+		if (pid == 0)
+			(void)poll(NULL, 0, 1);
+	}
+}
+
 static int collect(struct job *job, int options, struct job_result *ret)
 {
 	const pid_t group = job->pid;
@@ -123,9 +140,7 @@ static int collect(struct job *job, int options, struct job_result *ret)
 	if (rc == 0) {
 		provider_for(job->tier)->end(job, &how, ret);
 		rc = wait_for(job, WNOHANG, &how);
-		// Killed above, and ours when we are a subreaper.
-		while (waitpid(-group, NULL, 0) > 0)
-			;
+		reap_group(group);
 	}
 	(void)close(job->pidfd);
 	if (job->status_fd >= 0)

@@ -150,7 +150,8 @@ static void jail_status_no_privileges_no_masks(void **state)
 	(void)sigaddset(&mask, SIGTERM);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &mask, &old), 0);
 	(void)signal(SIGPIPE, SIG_IGN);
-	outcome = jail_output(jail, "cat /proc/self/status");
+	// Without a shell where there need be none: some clear their mask themselves.
+	outcome = jail_run_argv(jail, (const char *const[]){ "/bin/cat", "/proc/self/status", NULL });
 	(void)signal(SIGPIPE, SIG_DFL);
 	assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
