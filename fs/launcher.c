@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "fs/launcher_protocol.h"
+#include "fs/mountinfo.h"
 #include "sanitize/cleanup.h"
 
 #define CALL_TIMEOUT_MS 15000 // longer than any call takes in the launcher
@@ -182,7 +182,7 @@ int launcher_unmount(struct launcher *launcher, const char *path)
 
 	// Without a launcher there is still what root may do by itself.
 	if (rc == -EPIPE && geteuid() == 0)
-		rc = umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+		rc = mount_detach(path, true, NULL);
 	return rc;
 }
 

@@ -8,11 +8,8 @@
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,10 +17,10 @@
 #include "fs/admission.h"
 #include "fs/launcher.h"
 #include "fs/launcher_protocol.h"
+#include "fs/mountinfo.h"
 #include "fs/workspace.h"
 #include "sanitize/cleanup.h"
 
-#define UNMOUNT_TIMEOUT_MS 10000
 #define ORPHAN_CHECK_MS    1000
 #define REMOVERS_MAX       32
 
@@ -392,42 +389,6 @@ static void handle_job_message(struct process *process)
 	}
 }
 
-static int run_fusermount(const char *path)
-{
-	static const char *const programs[] = { "/usr/bin/fusermount3", "/bin/fusermount3",
-						"/usr/local/bin/fusermount3" };
-	char *arguments[] = { (char *)"fusermount3", (char *)"-u", (char *)"-z", (char *)"-q",
-			      (char *)"--",          (char *)path, NULL };
-	char *environment[] = { (char *)"PATH=/usr/bin:/bin", NULL };
-	struct pollfd wait = { .events = POLLIN };
-	const char *program = NULL;
-	int status = 0;
-	pid_t pid;
-	int rc;
-
-	for (size_t i = 0; i < ARRAY_SIZE(programs) && program == NULL; i++) {
-		if (access(programs[i], X_OK) == 0)
-			program = programs[i];
-	}
-	if (program == NULL)
-		return -ENOENT;
-	// Our descriptors are close-on-exec.
-	rc = posix_spawn(&pid, program, NULL, NULL, arguments, environment);
-	if (rc != 0)
-		return -rc;
-	wait.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	rc = wait.fd < 0 ? 1 : poll(&wait, 1, UNMOUNT_TIMEOUT_MS);
-	if (wait.fd >= 0)
-		(void)close(wait.fd);
-	if (rc <= 0)
-		(void)kill(pid, SIGKILL);
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	if (rc <= 0)
-		return -ETIMEDOUT;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
-}
-
 static int unmount(const struct process *process, const char *path)
 {
 	const struct launcher_options *options = process->options;
@@ -435,9 +396,7 @@ static int unmount(const struct process *process, const char *path)
 	if ((options->mountpoint == NULL || strcmp(path, options->mountpoint) != 0) &&
 	    (options->control_dir == NULL || strcmp(path, options->control_dir) != 0))
 		return -EPERM;
-	if (geteuid() != 0)
-		return run_fusermount(path);
-	return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+	return mount_detach(path, true, NULL);
 }
 
 static void end_all(struct process *process)

@@ -3,18 +3,22 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fs/source.h"
 #include "sanitize/cleanup.h"
 
-#define LAYERS_MAX 64
+#define LAYERS_MAX        64
+#define HELPER_TIMEOUT_MS 10000
 
 static const char *const fusermount_paths[] = { "/usr/bin/fusermount3", "/bin/fusermount3", "/usr/local/bin/fusermount3" };
 
@@ -195,15 +199,38 @@ int mount_canonical(const char *path, char **ret, struct error *error)
 	return 0;
 }
 
-int mount_detach(const char *path, bool lazy, struct error *error)
+// Runs a program with no environment. Its exit code, or a negative errno; -ETIMEDOUT when it had to be killed.
+static int run_bounded(const char *program, char *const *args)
 {
 	char *const empty[] = { NULL };
+	CLEANUP(fd) int pidfd = -1;
+	struct pollfd ended;
+	int status = 0, rc;
+	pid_t pid;
+
+	rc = posix_spawn(&pid, program, NULL, NULL, args, empty);
+	if (rc != 0)
+		return -rc;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ended = (struct pollfd){ .fd = pidfd, .events = POLLIN };
+	rc = pidfd < 0 ? 1 : poll(&ended, 1, HELPER_TIMEOUT_MS);
+	if (rc <= 0)
+		(void)kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (rc <= 0)
+		return -ETIMEDOUT;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
+}
+
+int mount_detach(const char *path, bool lazy, struct error *error)
+{
 	const char *program = NULL;
 	const char *args[8];
 	size_t count = 0;
 	struct top top = { path, NULL, false };
-	int status = 0, rc;
-	pid_t pid;
+	int rc;
 
 	// Whatever else is mounted at that place is not ours to take away. Looks at mountinfo only: asking the
 	// file system itself could wait for a daemon that is on its way out.
@@ -231,12 +258,10 @@ int mount_detach(const char *path, bool lazy, struct error *error)
 	args[count++] = "--";
 	args[count++] = path;
 	args[count] = NULL;
-	rc = posix_spawn(&pid, program, NULL, NULL, (char *const *)args, empty);
-	if (rc != 0)
-		return error_set(error, -rc, "%s: %s", program, strerror(rc));
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+	rc = run_bounded(program, (char *const *)args);
+	if (rc < 0)
+		return error_set(error, rc, "%s: %s", program, strerror(-rc));
+	if (rc > 0)
 		return error_set(error, -EBUSY, "%s: cannot unmount: it is in use, or not yours", path);
 	return 0;
 }
