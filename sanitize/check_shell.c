@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dangerous binaries in command substitutions, code spans and reverse shells.
+#include <string.h>
+
+#include "sanitize/check.h"
+#include "sanitize/check_word.h"
+
+// Arguments of nc looked at, and the longest group of flags.
+#define ARGUMENTS_MAX 12
+#define ARGUMENT_MAX  256
+#define GROUP_MAX     8
+
+static const char *const binaries[] = { "curl", "wget", "bash", "sh", "nc", "ncat", NULL };
+static const char *const subshell_binaries[] = { "curl", "wget", "bash", "sh", "nc", "ncat", "zsh", "dash", NULL };
+
+// Whether the binary that ends at `end` is only asked for its version or help.
+static bool only_asks_version(const struct scan_text *text, size_t end)
+{
+	size_t at = skip_blanks(text, end);
+
+	if (at == end || !flag_asks_version(text, at, &at))
+		return false;
+	while (at < text->len && byte_is_space(text->data[at]))
+		at++;
+	if (at < text->len && byte_is_digit(text->data[at]) && at + 1 < text->len && text->data[at + 1] == '>')
+		return true;
+	return at >= text->len || text->data[at] == '\n' || text->data[at] == '\r' ||
+	       (text->data[at] != '\0' && strchr("|;&)>\"'`", text->data[at]) != NULL);
+}
+
+// The first word in [from, end) that is one of `words` and counts as a command; `end` when there is none.
+static size_t find_word(const struct scan_text *text, size_t from, size_t end, const char *const *words)
+{
+	size_t at = from;
+
+	// Not in the middle of a word.
+	if (at > 0 && at < end && byte_is_word(text->data[at - 1]))
+		at = word_end(text, at);
+	while (at < end) {
+		size_t start, behind;
+
+		while (at < end && !byte_is_word(text->data[at]))
+			at++;
+		start = at;
+		while (at < end && byte_is_word(text->data[at]))
+			at++;
+		if (at - start < 2 || at - start > 4 || !word_is_one_of(text, start, at, words))
+			continue;
+		behind = word_end(text, at);
+		if (behind == at && word_is_plain(text, start) && !only_asks_version(text, at))
+			return start;
+	}
+	return end;
+}
+
+static size_t find_subshell_binary(const struct scan_text *text, size_t from)
+{
+	return find_word(text, from, text->len, subshell_binaries);
+}
+
+static size_t find_close(const struct scan_text *text, size_t from)
+{
+	const char *close = from < text->len ? memchr(text->data + from, ')', text->len - from) : NULL;
+
+	return close == NULL ? text->len : (size_t)(close - text->data);
+}
+
+// Whether the parenthesis at `at` groups commands; in a quoted pattern or a call it does not.
+static bool opens_group(const struct scan_text *text, size_t at)
+{
+	char before = text->data[at - 1];
+
+	return byte_is_blank(before) || (before != '\0' && strchr("$(<>|;&!=", before) != NULL);
+}
+
+// `$(`: the match runs from the outermost opener around a binary to the first `)` behind it.
+bool check_subshell(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
+		    size_t *resume)
+{
+	size_t binary = scan_next(text, MEMO_BINARY, find_subshell_binary, *end), close, at, depth = 1;
+
+	(void)severity;
+	close = binary < text->len ? scan_next(text, MEMO_CLOSE, find_close, binary) : text->len;
+	if (close == text->len) {
+		*resume = text->len;
+		return false;
+	}
+	for (at = *end; at < binary; at++) {
+		if (text->data[at] == '(' && opens_group(text, at)) {
+			depth++;
+		} else if (text->data[at] == ')' && --depth == 0) {
+			// All that opened inside closed before the binary, too.
+			*resume = at + 1;
+			return false;
+		}
+	}
+	*end = close + 1;
+	return *start < *end;
+}
+
+// A single tick: the span that it opens must hold a binary, a blank and an argument.
+bool check_backtick(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
+		    size_t *resume)
+{
+	const struct text_range *span = context_next_span(text->contexts, *start);
+	size_t at, last;
+
+	(void)severity;
+	if (span == NULL || span->start != *start) {
+		*resume = span == NULL ? text->len : span->start;
+		return false;
+	}
+	*resume = span->end;
+	last = span->end - 1;
+	for (at = *end; at < last;) {
+		size_t behind;
+
+		at = find_word(text, at, last, binaries);
+		if (at >= last)
+			return false;
+		at = word_end(text, at);
+		behind = skip_blanks(text, at);
+		if (behind > at && behind < last) {
+			*end = span->end;
+			return true;
+		}
+	}
+	return false;
+}
+
+// nc or ncat: the flags among the arguments on its line; one group must hold e, l or p.
+static bool netcat_listens(const struct scan_text *text, size_t at, size_t *ret_end)
+{
+	int count;
+
+	at = skip_blanks(text, at);
+	for (count = 0; count < ARGUMENTS_MAX; count++) {
+		size_t start = at, letters;
+
+		if (at >= text->len)
+			return false;
+		if (text->data[at] == '-' && at + 1 < text->len && byte_is_letter(text->data[at + 1])) {
+			bool found = false;
+
+			for (letters = at + 1; letters < text->len && byte_is_letter(text->data[letters]); letters++) {
+				if (letters - at <= GROUP_MAX && strchr("elpELP", text->data[letters]) != NULL)
+					found = true;
+			}
+			if (letters - at > GROUP_MAX + 1 || text_has(text, at, "-help"))
+				found = false;
+			while (letters < text->len && byte_is_digit(text->data[letters]))
+				letters++;
+			if (found && (letters == text->len || !byte_is_word(text->data[letters]))) {
+				*ret_end = letters;
+				return true;
+			}
+		}
+		while (at < text->len && at - start < ARGUMENT_MAX && !byte_is_blank(text->data[at]) &&
+		       (text->data[at] == '\0' || strchr("|;&()<>`", text->data[at]) == NULL))
+			at++;
+		start = at;
+		while (at < text->len && byte_is_space(text->data[at]))
+			at++;
+		if (at == start && !(at + 1 < text->len && text->data[at] == '\\'))
+			return false;
+		at = skip_blanks(text, at) > at && text->data[at] == '\\' ? skip_blanks(text, at) : at;
+	}
+	return false;
+}
+
+// bash and sh with an interactive flag and /dev/tcp are complete candidates; nc brings its arguments.
+bool check_reverse_shell(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
+			 size_t *resume)
+{
+	(void)severity;
+	(void)resume;
+	if (text->data[*start] == '/')
+		return true;
+	if (!word_is_plain(text, *start))
+		return false;
+	if (!text_has(text, *start, "nc"))
+		return true;
+	return netcat_listens(text, word_end(text, *start), end);
+}

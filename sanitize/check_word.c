@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sanitize/check_word.h"
+
+#include <string.h>
+
+// Longest token walked back over, and most wrappers and flags before a shell.
+#define TOKEN_MAX   64
+#define WRAPPER_MAX 8
+#define FLAG_MAX    16
+
+// Length of the Unicode blank that begins with `p`, of which `left` bytes are there.
+static size_t wide_blank(const unsigned char *p, size_t left)
+{
+	if (left >= 2 && p[0] == 0xc2 && p[1] == 0xa0)
+		return 2;
+	if (left < 3)
+		return 0;
+	switch (p[0]) {
+	case 0xe1:
+		return p[1] == 0x9a && p[2] == 0x80 ? 3 : 0;
+	case 0xe2:
+		if (p[1] == 0x80)
+			return (p[2] >= 0x80 && p[2] <= 0x8a) || p[2] == 0xa8 || p[2] == 0xa9 || p[2] == 0xaf ? 3 : 0;
+		return p[1] == 0x81 && p[2] == 0x9f ? 3 : 0;
+	case 0xe3:
+		return p[1] == 0x80 && p[2] == 0x80 ? 3 : 0;
+	case 0xef:
+		return p[1] == 0xbb && p[2] == 0xbf ? 3 : 0;
+	default:
+		return 0;
+	}
+}
+
+size_t blank_at(const struct scan_text *text, size_t at)
+{
+	if (at >= text->len)
+		return 0;
+	if (byte_is_blank(text->data[at]))
+		return 1;
+	return wide_blank((const unsigned char *)text->data + at, text->len - at);
+}
+
+size_t skip_blanks(const struct scan_text *text, size_t at)
+{
+	for (;;) {
+		size_t length = blank_at(text, at);
+
+		if (length == 0 && at + 1 < text->len && text->data[at] == '\\') {
+			if (text->data[at + 1] == '\n')
+				length = 2;
+			else if (at + 2 < text->len && text->data[at + 1] == '\r' && text->data[at + 2] == '\n')
+				length = 3;
+		}
+		if (length == 0)
+			return at;
+		at += length;
+	}
+}
+
+bool blank_before(const struct scan_text *text, size_t at)
+{
+	if (at == 0)
+		return false;
+	if (byte_is_blank(text->data[at - 1]))
+		return true;
+	return (at >= 2 && wide_blank((const unsigned char *)text->data + at - 2, 2) == 2) ||
+	       (at >= 3 && wide_blank((const unsigned char *)text->data + at - 3, 3) == 3);
+}
+
+bool argument_ends(const struct scan_text *text, size_t at)
+{
+	return at >= text->len || blank_at(text, at) > 0 ||
+	       (text->data[at] != '\0' && strchr("|;&()<>\"'`}]\\,", text->data[at]) != NULL);
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool text_has(const struct scan_text *text, size_t at, const char *what)
+{
+	for (; *what != '\0'; what++, at++) {
+		if (at >= text->len || lower(text->data[at]) != *what)
+			return false;
+	}
+	return true;
+}
+
+size_t word_end(const struct scan_text *text, size_t at)
+{
+	while (at < text->len && byte_is_word(text->data[at]))
+		at++;
+	return at;
+}
+
+bool word_is_one_of(const struct scan_text *text, size_t start, size_t end, const char *const *words)
+{
+	for (; *words != NULL; words++) {
+		if (strlen(*words) == end - start && text_has(text, start, *words))
+			return true;
+	}
+	return false;
+}
+
+bool word_is_plain(const struct scan_text *text, size_t start)
+{
+	size_t first = start;
+
+	if (start == 0)
+		return true;
+	if (text->data[start - 1] == '.')
+		return false;
+	while (first > 0 && start - first < TOKEN_MAX &&
+	       (byte_is_word(text->data[first - 1]) || text->data[first - 1] == '-'))
+		first--;
+	return first == start || text->data[first] != '-';
+}
+
+bool flag_asks_version(const struct scan_text *text, size_t at, size_t *ret_end)
+{
+	static const char *const flags[] = { "--version", "--help", "-help" };
+	size_t i;
+
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (text_has(text, at, flags[i]) && argument_ends(text, at + strlen(flags[i]))) {
+			*ret_end = at + strlen(flags[i]);
+			return true;
+		}
+	}
+	if (at + 1 < text->len && text->data[at] == '-' && (text->data[at + 1] == 'V' || text->data[at + 1] == 'h') &&
+	    argument_ends(text, at + 2)) {
+		*ret_end = at + 2;
+		return true;
+	}
+	return false;
+}
+
+// Commands that run the command behind their flags, and the flags of theirs that take an argument.
+static const struct wrapper {
+	const char *name;
+	const char *with_argument;
+	bool assignments;
+} wrappers[] = {
+	{ "sudo", "uUgpCDhrtTR", true }, { "doas", "uCa", false },  { "env", "uCP", true },
+	{ "exec", "a", false },		 { "nohup", "", false }, { "command", "", false },
+};
+
+static const struct wrapper *wrapper_find(const struct scan_text *text, size_t start, size_t end)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
+		const char *const name[] = { wrappers[i].name, NULL };
+
+		if (word_is_one_of(text, start, end, name))
+			return &wrappers[i];
+	}
+	return NULL;
+}
+
+// Behind the argument at `at`; quotes hold it together.
+static size_t skip_argument(const struct scan_text *text, size_t at)
+{
+	size_t start = at;
+
+	while (at < text->len && at - start < 4 * TOKEN_MAX) {
+		char c = text->data[at];
+
+		if (c == '"' || c == '\'') {
+			size_t left = text->len - at - 1;
+			const char *close = memchr(text->data + at + 1, c, left < 4 * TOKEN_MAX ? left : 4 * TOKEN_MAX);
+
+			if (close == NULL)
+				return at;
+			at = (size_t)(close - text->data) + 1;
+			continue;
+		}
+		if (argument_ends(text, at))
+			return at;
+		at++;
+	}
+	return at;
+}
+
+// Behind the flags (and assignments) of a wrapper and the blanks that follow.
+static size_t skip_flags(const struct scan_text *text, size_t at, const struct wrapper *wrapper)
+{
+	int count;
+
+	for (count = 0; count < FLAG_MAX; count++) {
+		size_t start = skip_blanks(text, at), end;
+
+		if (start >= text->len || start == at)
+			return start;
+		if (text->data[start] == '-') {
+			bool takes = start + 2 < text->len && byte_is_letter(text->data[start + 1]) &&
+				     strchr(wrapper->with_argument, text->data[start + 1]) != NULL &&
+				     blank_at(text, start + 2) > 0;
+
+			at = skip_argument(text, start);
+			if (takes)
+				at = skip_argument(text, skip_blanks(text, at));
+			continue;
+		}
+		end = word_end(text, start);
+		if (!wrapper->assignments || end == start || end >= text->len || text->data[end] != '=')
+			return start;
+		at = skip_argument(text, start);
+	}
+	return skip_blanks(text, at);
+}
+
+// Behind the directories of a path; `at` when there are none.
+static size_t skip_directories(const struct scan_text *text, size_t at)
+{
+	size_t name = at, end = at;
+
+	while (end < text->len && end - at < 4 * TOKEN_MAX) {
+		char c = text->data[end];
+
+		if (c == '/')
+			name = end + 1;
+		else if (!byte_is_word(c) && (c == '\0' || strchr(".~$+@%-{}", c) == NULL))
+			break;
+		end++;
+	}
+	return name;
+}
+
+static const char *const shells[] = { "bash", "sh", "zsh", "ksh", "dash", "ash", NULL };
+static const char *const interpreter_names[] = { "python", "perl", "ruby", "node", "php", NULL };
+
+// The end of an interpreter's name with an optional version, 0 when it is none.
+static size_t interpreter_end(const struct scan_text *text, size_t start)
+{
+	size_t end = start, last;
+
+	while (end < text->len && byte_is_letter(text->data[end]))
+		end++;
+	if (!word_is_one_of(text, start, end, interpreter_names))
+		return 0;
+	for (last = end; end < text->len && (byte_is_digit(text->data[end]) || text->data[end] == '.'); end++) {
+		if (byte_is_digit(text->data[end]))
+			last = end + 1;
+	}
+	return last < text->len && byte_is_word(text->data[last]) ? 0 : last;
+}
+
+bool command_is_shell(const struct scan_text *text, size_t at, bool interpreters, size_t *ret_name,
+		      size_t *ret_end)
+{
+	int count;
+
+	at = skip_blanks(text, at);
+	for (count = 0; count < WRAPPER_MAX; count++) {
+		size_t start = skip_directories(text, at), end = word_end(text, start);
+		const struct wrapper *wrapper;
+
+		if (word_is_one_of(text, start, end, shells)) {
+			*ret_name = start;
+			*ret_end = end;
+			return true;
+		}
+		if (interpreters) {
+			size_t behind = interpreter_end(text, start);
+
+			if (behind > 0) {
+				*ret_name = start;
+				*ret_end = behind;
+				return true;
+			}
+		}
+		wrapper = wrapper_find(text, start, end);
+		if (wrapper == NULL || blank_at(text, end) == 0)
+			return false;
+		at = skip_flags(text, end, wrapper);
+	}
+	return false;
+}

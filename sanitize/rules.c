@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rule table, in the order in which findings at one place are listed.
+//
+// Patterns are PCRE2 in byte mode, ASCII case-insensitive unless said
+// otherwise, and linear on any text: class runs are possessive, repetitions
+// don't nest, and what would need more stands in a check (check.h), for which
+// the pattern only names the candidates.
+#include "sanitize/rules.h"
+
+#include <string.h>
+
+#include "sanitize/check.h"
+
+// One blank that is not ASCII; any blanks; at least one.
+#define WIDE   "(?:\\xc2\\xa0|\\xe1\\x9a\\x80|\\xe2(?:\\x80[\\x80-\\x8a\\xa8\\xa9\\xaf]|\\x81\\x9f)|\\xe3\\x80\\x80|\\xef\\xbb\\xbf)"
+#define ASCII  "[\\t-\\r ]"
+#define BLANKS ASCII "*+(?:" WIDE ASCII "*+)*+"
+#define BLANK1 "(?:" ASCII "|" WIDE ")" BLANKS
+// One element of a path below /proc: self, a number, a glob, a variable, a placeholder.
+#define PROC_ID                                                                                                \
+	"(?:(?:thread-)?self|[0-9*?\\[\\]-]{1,32}+|\\$(?:\\w{1,64}+|\\{[^}\\s]{1,64}+\\}|[$!?]|\\([^)\\s]{1,64}+\\))"       \
+	"|\\{\\w{0,64}+\\}|<\\w{1,64}+>|%[ds])"
+#define SLASHES "/(?:\\.?/)*+"
+
+const struct rule rules[] = {
+	{
+		.id = "EXEC_SUBSHELL",
+		.category = "exec_injection",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Subshell command injection: $(command) with dangerous binary",
+		.pattern = "\\$\\(",
+		.check = check_subshell,
+	},
+	{
+		.id = "EXEC_BACKTICK",
+		.category = "exec_injection",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Backtick command injection with dangerous binary",
+		.pattern = "`",
+		.check = check_backtick,
+	},
+	{
+		.id = "EXEC_EVAL",
+		.category = "exec_injection",
+		.severity = SEVERITY_CRITICAL,
+		.description = "eval() with string argument",
+		.pattern = "\\beval" BLANKS "\\(" BLANKS "[\"'`]",
+	},
+	{
+		.id = "EXEC_PIPE_BASH",
+		.category = "exec_injection",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Pipe to shell interpreter",
+		.pattern = "(?<!\\|)\\|(?!\\|)&?",
+		.check = check_pipe_shell,
+	},
+	{
+		.id = "ENV_PRINTENV",
+		.category = "env_harvesting",
+		.severity = SEVERITY_WARN,
+		.description = "printenv command dumps all environment variables",
+		.pattern = "\\bprintenv\\b",
+	},
+	{
+		.id = "ENV_PROC_ENVIRON",
+		.category = "env_harvesting",
+		.severity = SEVERITY_WARN,
+		.description = "Direct read of process environment via /proc",
+		.pattern = "/proc" SLASHES PROC_ID SLASHES "(?:task" SLASHES PROC_ID SLASHES ")?environ",
+	},
+	{
+		.id = "ENV_MASS_DUMP",
+		.category = "env_harvesting",
+		.severity = SEVERITY_WARN,
+		.description = "Environment dump piped to exfiltration or encoding",
+		.pattern = "\\b(?:env|export" BLANK1 "-p|declare" BLANK1 "-x)\\b" BLANKS "\\|(?!\\|)&?" BLANKS
+			   "(?:grep|sort|tee|curl|nc|base64)\\b",
+	},
+	{
+		.id = "CRYPTO_STRATUM",
+		.category = "crypto_mining",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Mining pool protocol (stratum://)",
+		.pattern = "\\bstratum\\+?(?:tcp|ssl)?://",
+	},
+	{
+		.id = "CRYPTO_MINER_BINARY",
+		.category = "crypto_mining",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Known cryptocurrency miner binary",
+		.pattern = "\\b(?:xmrig|cgminer|bfgminer|ethminer|nbminer|phoenixminer|t-rex)\\b",
+	},
+	{
+		.id = "CRYPTO_POOL_DOMAIN",
+		.category = "crypto_mining",
+		.severity = SEVERITY_WARN,
+		.description = "Mining pool domain pattern",
+		// pool.ntp.org sets clocks.
+		.pattern = "\\b(?:mining|pool|hashrate)\\.(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+\\.[a-z]{2,}+",
+	},
+	{
+		.id = "NET_CURL_PIPE",
+		.category = "network_exfiltration",
+		.severity = SEVERITY_WARN,
+		.description = "curl output piped to interpreter",
+		.pattern = "\\bcurl\\b",
+		.check = check_curl_pipe,
+	},
+	{
+		.id = "NET_WGET_EXEC",
+		.category = "network_exfiltration",
+		.severity = SEVERITY_WARN,
+		.description = "wget output to stdout piped elsewhere",
+		.pattern = "\\bwget\\b",
+		.check = check_wget_stdout,
+	},
+	{
+		.id = "NET_REVERSE_SHELL",
+		.category = "network_exfiltration",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Reverse shell pattern",
+		.pattern = "\\b(?:bash|sh)" BLANK1 "-[a-z]{0,3}i\\b"
+			   "|/dev/(?:tcp|udp)/(?=[\"']?[\\w$]|[{<\\[%*\\\\])"
+			   "|\\bnc(?:at)?(?=" ASCII "|" WIDE ")",
+		.check = check_reverse_shell,
+	},
+	{
+		.id = "OBF_BASE64_LONG",
+		.category = "obfuscated_encoding",
+		.severity = SEVERITY_WARN,
+		.description = "Long base64-encoded string (80+ chars)",
+		.pattern = "(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,}+={0,2}",
+		.case_sensitive = true,
+		.check = check_base64_run,
+	},
+	{
+		.id = "OBF_HEX_LONG",
+		.category = "obfuscated_encoding",
+		.severity = SEVERITY_WARN,
+		.description = "Long hex-escaped string (20+ sequences)",
+		// 500 sequences are one finding.
+		.pattern = "(?:\\\\x[0-9A-Fa-f]{2}){20,500}+",
+		.case_sensitive = true,
+	},
+	{
+		.id = "OBF_BASE64_DECODE_PIPE",
+		.category = "obfuscated_encoding",
+		.severity = SEVERITY_CRITICAL,
+		.description = "base64 decode piped to another command",
+		.pattern = "\\b(?:base64(?=" ASCII "|" WIDE "|\\\\\\r?\\n)|openssl" BLANK1 "enc\\b)",
+		.check = check_base64_decode,
+	},
+	{
+		.id = "XML_SKILL_CLOSE",
+		.category = "xml_breakout",
+		.severity = SEVERITY_CRITICAL,
+		.description = "Closing tag for skill XML structure (breakout attempt)",
+		.pattern = "<" BLANKS "/" BLANKS "(?:available_skills|skill_invocation|skill)" BLANKS ">",
+	},
+	{
+		.id = "XML_SYSTEM_TAG",
+		.category = "xml_breakout",
+		.severity = SEVERITY_CRITICAL,
+		.description = "System-level message tag (breakout attempt)",
+		.pattern = "<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
+			   "(?:(?=" ASCII "|" WIDE ")[^<>]*+|" BLANKS "/?)>",
+	},
+};
+const size_t rule_count = sizeof(rules) / sizeof(rules[0]);
+
+const struct rule *rule_find(const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < rule_count; i++) {
+		if (strcmp(rules[i].id, id) == 0)
+			return &rules[i];
+	}
+	return NULL;
+}
