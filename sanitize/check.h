@@ -13,6 +13,7 @@
 rule_check check_subshell;
 rule_check check_backtick;
 rule_check check_pipe_shell;
+rule_check check_miner;
 rule_check check_curl_pipe;
 rule_check check_wget_stdout;
 rule_check check_reverse_shell;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dangerous binaries in command substitutions, code spans and reverse shells.
+// Dangerous binaries in command substitutions, code spans and reverse shells; miners.
 #include <string.h>
 
 #include "sanitize/check.h"
@@ -182,4 +182,24 @@ bool check_reverse_shell(const struct scan_text *text, size_t *start, size_t *en
 	if (!text_has(text, *start, "nc"))
 		return true;
 	return netcat_listens(text, word_end(text, *start), end);
+}
+
+// The miner t-rex is written in small letters or in a command; in a sentence "T-Rex" is a dinosaur more often.
+bool check_miner(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity, size_t *resume)
+{
+	enum context context = context_at(text->contexts, *start);
+	size_t behind = skip_blanks(text, *end);
+
+	(void)resume;
+	if (memcmp(text->data + *start, "T-", 2) != 0 || text->data[*start + 3] != 'e' ||
+	    (context != CONTEXT_PROSE && context != CONTEXT_TABLE))
+		return true;
+	if (*start > 0 && strchr("/.\\", text->data[*start - 1]) != NULL && text->data[*start - 1] != '\0')
+		return true;
+	if (behind + 1 < text->len && text->data[behind] == '-' && !byte_is_blank(text->data[behind + 1]))
+		return true;
+	if (*end + 1 < text->len && strchr("./\\", text->data[*end]) != NULL && byte_is_word(text->data[*end + 1]))
+		return true;
+	*severity = SEVERITY_WARN;
+	return true;
 }

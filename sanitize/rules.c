@@ -90,6 +90,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_CRITICAL,
 		.description = "Known cryptocurrency miner binary",
 		.pattern = "\\b(?:xmrig|cgminer|bfgminer|ethminer|nbminer|phoenixminer|t-rex)\\b",
+		.check = check_miner,
 	},
 	{
 		.id = "CRYPTO_POOL_DOMAIN",
