@@ -12,7 +12,7 @@
 #include "sanitize/check_word.h"
 
 // An alternation longer than this is taken for a command.
-#define ALTERNATION_MAX 160
+#define ALTERNATION_MAX 512
 
 // ------------------------------------------------------------- command lines
 
@@ -357,7 +357,7 @@ static const char *const choices[] = {
 
 static bool is_choice_byte(char c)
 {
-	return byte_is_word(c) || (c != '\0' && strchr("|.+*?\\-", c) != NULL);
+	return byte_is_word(c) || (c != '\0' && strchr("| .+*?\\-", c) != NULL);
 }
 
 // Whether each alternative of [start, end) is a known word, blanks around it allowed.
@@ -379,23 +379,17 @@ static bool all_known(const struct scan_text *text, size_t start, size_t end)
 	return true;
 }
 
-// A choice in brackets (`{zsh|bash|fish}`, `(bash|sh)`) is not a pipe. Where a shell would run what stands in
-// parentheses, or where blanks stand around the bars, only well-known words make it one.
-static bool is_alternation(const struct scan_text *text, size_t bar)
+// Whether [start, end), which holds a bar, is a choice in brackets (`{zsh|bash|fish}`, `(bash|sh)`) and not a pipe.
+// Where a shell would run what stands in parentheses, or where blanks stand around the bars, only well-known words
+// make it one.
+static bool is_alternation(const struct scan_text *text, size_t start, size_t end)
 {
-	static const char openers[] = "([{<", closers[] = ")]}>";
-	size_t start = bar, end = bar + 1, group;
-	bool blanks = false;
+	static const char openers[] = "([{<", closers[] = ")]}>", commands[] = ";&|({\"'`=!";
+	size_t group;
 	const char *pair;
 	char before;
 
-	while (start > 0 && bar - start < ALTERNATION_MAX &&
-	       (is_choice_byte(text->data[start - 1]) || text->data[start - 1] == ' '))
-		blanks |= text->data[--start] == ' ';
-	while (end < text->len && end - bar < ALTERNATION_MAX &&
-	       (is_choice_byte(text->data[end]) || text->data[end] == ' '))
-		blanks |= text->data[end++] == ' ';
-	if (start == 0 || end == text->len)
+	if (start == 0 || end == text->len || end - start > ALTERNATION_MAX)
 		return false;
 	// A group of a regular expression may begin with `?:`.
 	group = start - 1;
@@ -407,10 +401,28 @@ static bool is_alternation(const struct scan_text *text, size_t bar)
 	before = group > 0 ? text->data[group - 1] : ' ';
 	if (*pair == '(' && (before == '$' || before == '<' || before == '>'))
 		return false;
-	if (blanks || (*pair == '(' && group == start - 1 &&
-		       (byte_is_blank(before) || (before != '\0' && strchr(";&|({\"'`=!", before) != NULL))))
+	if (memchr(text->data + start, ' ', end - start) != NULL)
+		return all_known(text, start, end);
+	if (*pair == '(' && group == start - 1 &&
+	    (byte_is_blank(before) || (before != '\0' && strchr(commands, before) != NULL)))
 		return all_known(text, start, end);
 	return true;
+}
+
+static bool in_alternation(const struct scan_text *text, size_t bar)
+{
+	struct scan_memo *memo = text->memo;
+	size_t start = bar, end = bar + 1;
+
+	if (bar < memo->choice.end)
+		return memo->choice.is_alternation;
+	while (start > memo->choice.end && is_choice_byte(text->data[start - 1]))
+		start--;
+	while (end < text->len && is_choice_byte(text->data[end]))
+		end++;
+	memo->choice.end = end;
+	memo->choice.is_alternation = is_alternation(text, start, end);
+	return memo->choice.is_alternation;
 }
 
 // Whether nothing but the shell's name stands in the cell behind `bar`.
@@ -444,7 +456,7 @@ bool check_pipe_shell(const struct scan_text *text, size_t *start, size_t *end, 
 		    is_bare_cell(text, *start, name, behind))
 			return false;
 		*severity = SEVERITY_WARN;
-	} else if (is_alternation(text, *start)) {
+	} else if (in_alternation(text, *start)) {
 		return false;
 	}
 	*end = behind;

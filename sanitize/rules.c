@@ -21,6 +21,9 @@
 #define PROC_ID                                                                                                \
 	"(?:(?:thread-)?self|[0-9*?\\[\\]-]{1,32}+|\\$(?:\\w{1,64}+|\\{[^}\\s]{1,64}+\\}|[$!?]|\\([^)\\s]{1,64}+\\))"       \
 	"|\\{\\w{0,64}+\\}|<\\w{1,64}+>|%[ds])"
+// A literal that PCRE2 must not look for ahead of a match: it does so in texts of up to 500 kB only, which makes a text
+// without it cost several times as much at twice the size.
+#define LATE(literal) "(?:" literal "|(?!))"
 #define SLASHES "/(?:\\.?/)*+"
 
 const struct rule rules[] = {
@@ -45,7 +48,7 @@ const struct rule rules[] = {
 		.category = "exec_injection",
 		.severity = SEVERITY_CRITICAL,
 		.description = "eval() with string argument",
-		.pattern = "\\beval" BLANKS "\\(" BLANKS "[\"'`]",
+		.pattern = "\\beval" BLANKS LATE("\\(") BLANKS "[\"'`]",
 	},
 	{
 		.id = "EXEC_PIPE_BASH",
@@ -74,7 +77,7 @@ const struct rule rules[] = {
 		.category = "env_harvesting",
 		.severity = SEVERITY_WARN,
 		.description = "Environment dump piped to exfiltration or encoding",
-		.pattern = "\\b(?:env|export" BLANK1 "-p|declare" BLANK1 "-x)\\b" BLANKS "\\|(?!\\|)&?" BLANKS
+		.pattern = "\\b(?:env|export" BLANK1 "-p|declare" BLANK1 "-x)\\b" BLANKS LATE("\\|(?!\\|)") "&?" BLANKS
 			   "(?:grep|sort|tee|curl|nc|base64)\\b",
 	},
 	{
@@ -98,7 +101,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "Mining pool domain pattern",
 		// pool.ntp.org sets clocks.
-		.pattern = "\\b(?:mining|pool|hashrate)\\.(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+\\.[a-z]{2,}+",
+		.pattern = "\\b(?:mining|pool|hashrate)" LATE("\\.") "(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+" LATE("\\.") "[a-z]{2,}+",
 	},
 	{
 		.id = "NET_CURL_PIPE",
@@ -157,7 +160,7 @@ const struct rule rules[] = {
 		.category = "xml_breakout",
 		.severity = SEVERITY_CRITICAL,
 		.description = "Closing tag for skill XML structure (breakout attempt)",
-		.pattern = "<" BLANKS "/" BLANKS "(?:available_skills|skill_invocation|skill)" BLANKS ">",
+		.pattern = "<" BLANKS LATE("/") BLANKS "(?:available_skills|skill_invocation|skill)" BLANKS LATE(">"),
 	},
 	{
 		.id = "XML_SYSTEM_TAG",
@@ -165,7 +168,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_CRITICAL,
 		.description = "System-level message tag (breakout attempt)",
 		.pattern = "<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
-			   "(?:(?=" ASCII "|" WIDE ")[^<>]*+|" BLANKS "/?)>",
+			   "(?:(?=" ASCII "|" WIDE ")[^<>]*+|" BLANKS "/?)" LATE(">"),
 	},
 };
 const size_t rule_count = sizeof(rules) / sizeof(rules[0]);

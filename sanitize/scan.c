@@ -20,7 +20,9 @@
 #include "sanitize/context.h"
 #include "sanitize/scan_text.h"
 
-#define MATCH_LIMIT   1000000
+// Steps of one match: some, and a few for each byte of the text.
+#define MATCH_LIMIT	     100000
+#define MATCH_LIMIT_PER_BYTE 4
 #define DEPTH_LIMIT   10000
 #define HEAP_LIMIT    (64 * 1024) // KiB
 #define JIT_STACK_MIN (32 * 1024)
@@ -51,21 +53,6 @@ static void cleanup_scanner(struct scanner **slot)
 	scanner_free(*slot);
 }
 
-static void cleanup_match_data(pcre2_match_data **slot)
-{
-	pcre2_match_data_free(*slot);
-}
-
-static void cleanup_match_context(pcre2_match_context **slot)
-{
-	pcre2_match_context_free(*slot);
-}
-
-static void cleanup_jit_stack(pcre2_jit_stack **slot)
-{
-	pcre2_jit_stack_free(*slot);
-}
-
 static void cleanup_context_map(struct context_map *map)
 {
 	context_map_release(map);
@@ -86,6 +73,9 @@ static int compile_rule(const struct rule *rule, bool jit, struct compiled *ret,
 	pcre2_code *code;
 	int number;
 
+	// The interpreter looks for a first letter in both cases up to the end of the text, at each call again.
+	if (!jit)
+		options |= PCRE2_NO_START_OPTIMIZE;
 	code = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options, &number, &offset, NULL);
 	if (code == NULL) {
 		PCRE2_UCHAR message[256];
@@ -95,7 +85,12 @@ static int compile_rule(const struct rule *rule, bool jit, struct compiled *ret,
 		return error_set(error, number == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -EINVAL,
 				 "rule %s: pattern, offset %zu: %s", rule->id, (size_t)offset, (const char *)message);
 	}
-	*ret_jit = jit && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+	if (jit && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) < 0) {
+		pcre2_code_free(code);
+		*ret_jit = false;
+		return compile_rule(rule, false, ret, &(bool){ false }, error);
+	}
+	*ret_jit = jit;
 	*ret = (struct compiled){ .rule = rule, .code = code };
 	return 0;
 }
@@ -163,7 +158,6 @@ int scanner_compile(const struct custom_rule *custom, size_t custom_count, bool 
 	scanner->limits = pcre2_match_context_create(NULL);
 	if (scanner->compiled == NULL || scanner->custom == NULL || scanner->limits == NULL)
 		return error_set(error, -ENOMEM, "out of memory");
-	(void)pcre2_set_match_limit(scanner->limits, MATCH_LIMIT);
 	(void)pcre2_set_depth_limit(scanner->limits, DEPTH_LIMIT);
 	(void)pcre2_set_heap_limit(scanner->limits, HEAP_LIMIT);
 	scanner->jit = jit;
@@ -283,24 +277,29 @@ size_t scan_next(const struct scan_text *text, enum memo memo, scan_finder *find
 struct run {
 	const struct scanner *scanner;
 	pcre2_match_data *match_data;
-	pcre2_match_context *roomy; // with a JIT stack of its own; made when the small one is not enough
-	pcre2_jit_stack *stack;
+	pcre2_match_context *limits;
+	pcre2_jit_stack *stack; // made when the small one on the thread's stack is not enough
 	struct matches *matches;
 };
 
+static void cleanup_run(struct run *run)
+{
+	pcre2_match_context_free(run->limits);
+	pcre2_jit_stack_free(run->stack);
+	pcre2_match_data_free(run->match_data);
+}
+
 static int match_once(struct run *run, const pcre2_code *code, const char *data, size_t len, size_t from)
 {
-	int rc = pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data,
-			     run->roomy == NULL ? run->scanner->limits : run->roomy);
+	int rc = pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 
-	if (rc != PCRE2_ERROR_JIT_STACKLIMIT || run->roomy != NULL)
+	if (rc != PCRE2_ERROR_JIT_STACKLIMIT || run->stack != NULL)
 		return rc;
 	run->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
-	run->roomy = pcre2_match_context_copy(run->scanner->limits);
-	if (run->stack == NULL || run->roomy == NULL)
+	if (run->stack == NULL)
 		return PCRE2_ERROR_NOMEMORY;
-	pcre2_jit_stack_assign(run->roomy, NULL, run->stack);
-	return pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->roomy);
+	pcre2_jit_stack_assign(run->limits, NULL, run->stack);
+	return pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 }
 
 // All matches of one rule. `base` is the offset of the text in what the caller scans.
@@ -398,31 +397,35 @@ static int scan_binary(struct run *run, const char *data, size_t len)
 	return 0;
 }
 
+static uint32_t match_limit(size_t len)
+{
+	return len > (UINT32_MAX - MATCH_LIMIT) / MATCH_LIMIT_PER_BYTE ?
+		       UINT32_MAX :
+		       (uint32_t)(MATCH_LIMIT + MATCH_LIMIT_PER_BYTE * len);
+}
+
 int scanner_scan(const struct scanner *scanner, enum file_class cls, const char *text, size_t len,
 		 struct matches *ret_matches)
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
-	CLEANUP(match_data) pcre2_match_data *match_data = NULL;
-	CLEANUP(jit_stack) pcre2_jit_stack *stack = NULL;
-	CLEANUP(match_context) pcre2_match_context *roomy = NULL;
-	struct run run = { .scanner = scanner, .matches = &matches };
-	int rc;
+	CLEANUP(run) struct run run = { .scanner = scanner, .matches = &matches };
+	int rc = 0;
 
 	if (len > BUF_MAX)
 		return -EOVERFLOW;
 	if (len > 0) {
 		// One pair of offsets: groups of custom rules are of no interest.
-		match_data = run.match_data = pcre2_match_data_create(1, NULL);
-		if (match_data == NULL)
+		run.match_data = pcre2_match_data_create(1, NULL);
+		run.limits = pcre2_match_context_copy(scanner->limits);
+		if (run.match_data == NULL || run.limits == NULL)
 			return -ENOMEM;
+		(void)pcre2_set_match_limit(run.limits, match_limit(len));
 		rc = cls == CLASS_BINARY ? scan_binary(&run, text, len) : scan_stretch(&run, cls, text, len, 0);
-		stack = run.stack;
-		roomy = run.roomy;
-		if (rc < 0)
-			return rc;
-		if (matches.count > 0)
-			qsort(matches.items, matches.count, sizeof(*matches.items), compare_matches);
 	}
+	if (rc < 0)
+		return rc;
+	if (matches.count > 0)
+		qsort(matches.items, matches.count, sizeof(*matches.items), compare_matches);
 	*ret_matches = matches;
 	matches = (struct matches){ NULL, 0, 0 };
 	return 0;

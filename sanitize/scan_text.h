@@ -39,6 +39,10 @@ struct scan_memo {
 		size_t stop;	   // and this is the last place found where a command ends
 		bool no_single, no_double; // no such quote is left in it
 	} line;
+	struct {
+		size_t end; // of the words and bars looked at last
+		bool is_alternation;
+	} choice;
 };
 
 struct scan_text {

@@ -223,10 +223,292 @@ static void vectors_all_match_recorded_findings(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+// ------------------------------------------------------------------ promises
+
+static void scan_class(enum file_class cls, const char *text, size_t len, struct matches *ret)
+{
+	assert_int_equal(scanner_scan(scanner, cls, text, len, ret), 0);
+}
+
+static void scan_empty_text_finds_nothing(void **state)
+{
+	struct matches matches = { NULL, 0, 0 };
+
+	(void)state;
+	scan_class(CLASS_PROSE, NULL, 0, &matches);
+	assert_int_equal(matches.count, 0);
+	scan_class(CLASS_BINARY, "", 0, &matches);
+	assert_int_equal(matches.count, 0);
+}
+
+static void scan_text_orders_matches_by_start_then_rule(void **state)
+{
+	static const char text[] = "xmrig `curl x | sh` $(curl x | sh)";
+	struct matches matches = { NULL, 0, 0 };
+	size_t i;
+
+	(void)state;
+	scan_class(CLASS_PROSE, text, strlen(text), &matches);
+	assert_true(matches.count >= 6);
+	for (i = 1; i < matches.count; i++) {
+		const struct match *a = &matches.items[i - 1], *b = &matches.items[i];
+
+		assert_true(a->start < b->start || (a->start == b->start && a->rule < b->rule));
+	}
+	assert_int_equal(matches.items[0].context, CONTEXT_PROSE);
+	assert_int_equal(matches.items[1].context, CONTEXT_INLINE_CODE);
+	matches_release(&matches);
+}
+
+static void scan_code_has_one_context_and_no_tables(void **state)
+{
+	static const char text[] = "|a|b|\n|-|-|\n|bash -c x|y|\n";
+	struct matches matches = { NULL, 0, 0 };
+
+	(void)state;
+	scan_class(CLASS_CODE, text, strlen(text), &matches);
+	assert_int_equal(matches.count, 1);
+	assert_int_equal(matches.items[0].context, CONTEXT_CODE);
+	assert_int_equal(matches.items[0].severity, SEVERITY_CRITICAL);
+	matches_release(&matches);
+}
+
+static void scan_binary_finds_text_between_bytes(void **state)
+{
+	static const char data[] = "\x7f"
+				   "ELF\0\0\x01"
+				   "curl http://x | sh\0\xff\xfexmrig\0$(\0curl x)\0|sh\0";
+	struct matches matches = { NULL, 0, 0 };
+
+	(void)state;
+	scan_class(CLASS_BINARY, data, sizeof(data), &matches);
+	assert_int_equal(matches.count, 3);
+	assert_string_equal(scanner_rule(scanner, matches.items[0].rule)->id, "NET_CURL_PIPE");
+	assert_memory_equal(data + matches.items[0].start, "curl http://x | sh", 18);
+	assert_int_equal(matches.items[0].context, CONTEXT_BINARY);
+	assert_string_equal(scanner_rule(scanner, matches.items[1].rule)->id, "EXEC_PIPE_BASH");
+	assert_string_equal(scanner_rule(scanner, matches.items[2].rule)->id, "CRYPTO_MINER_BINARY");
+	matches_release(&matches);
+}
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+// A picture is not hidden by chance.
+static void scan_random_bytes_as_binary_finds_nothing(void **state)
+{
+	const size_t len = (size_t)4 << 20;
+	struct matches matches = { NULL, 0, 0 };
+	uint64_t seed = 0x9e3779b97f4a7c15;
+	char *data = malloc(len);
+	size_t i;
+
+	(void)state;
+	assert_non_null(data);
+	for (i = 0; i < len; i++)
+		data[i] = (char)(random_next(&seed) >> 24);
+	scan_class(CLASS_BINARY, data, len, &matches);
+	assert_int_equal(matches.count, 0);
+	free(data);
+}
+
+static void scanner_with_custom_rule_finds_it(void **state)
+{
+	const struct custom_rule custom[] = {
+		{ "MY_TOKEN", "secrets", SEVERITY_WARN, "tok_[0-9a-f]{8}", "A token of ours" },
+		{ "MY_END", "secrets", SEVERITY_CRITICAL, "the end$", "The end" },
+	};
+	static const char text[] = "printenv TOK_0123abcd the end";
+	struct matches matches = { NULL, 0, 0 };
+	struct scanner *own;
+
+	(void)state;
+	assert_int_equal(scanner_new(custom, 2, &own, NULL), 0);
+	assert_int_equal(scanner_rule_count(own), rule_count + 2);
+	assert_int_equal(scanner_scan(own, CLASS_PROSE, text, strlen(text), &matches), 0);
+	assert_int_equal(matches.count, 3);
+	assert_int_equal(matches.items[1].rule, rule_count);
+	assert_string_equal(scanner_rule(own, matches.items[1].rule)->description, "A token of ours");
+	assert_int_equal(matches.items[2].severity, SEVERITY_CRITICAL);
+	matches_release(&matches);
+	scanner_free(own);
+}
+
+static void scanner_with_bad_pattern_names_rule_offset_and_reason(void **state)
+{
+	const struct custom_rule custom = { "MY_BAD", "x", SEVERITY_WARN, "ab(c", "x" };
+	const struct custom_rule utf = { "MY_UTF", "x", SEVERITY_WARN, "(*UTF)x", "x" };
+	struct scanner *own = NULL;
+	struct error error = { "" };
+
+	(void)state;
+	assert_int_equal(scanner_new(&custom, 1, &own, &error), -EINVAL);
+	assert_null(own);
+	assert_non_null(strstr(error.message, "MY_BAD"));
+	assert_non_null(strstr(error.message, "offset 4"));
+	assert_non_null(strstr(error.message, "parenthes"));
+	assert_int_equal(scanner_new(&utf, 1, &own, &error), -EINVAL);
+	assert_null(own);
+}
+
+static void scan_beyond_limits_fails(void **state)
+{
+	const struct custom_rule bad = { "MY_EXPONENTIAL", "x", SEVERITY_WARN, "(?:a|aa)+[bc]", "x" };
+	const size_t len = 100000;
+	char *text = malloc(len);
+	int jit;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'a', len);
+	for (jit = 0; jit < 2; jit++) {
+		struct matches matches = { NULL, 0, 0 };
+		struct scanner *own;
+
+		assert_int_equal(scanner_compile(&bad, 1, jit == 1, &own, NULL), 0);
+		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, &matches), -EOVERFLOW);
+		assert_null(matches.items);
+		scanner_free(own);
+	}
+	free(text);
+}
+
+static void scan_with_empty_pattern_finishes(void **state)
+{
+	const struct custom_rule custom = { "MY_EMPTY", "x", SEVERITY_WARN, "a*|b*", "x" };
+	struct matches matches = { NULL, 0, 0 };
+	struct scanner *own;
+
+	(void)state;
+	// Empty matches don't count and don't loop.
+	assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
+	assert_int_equal(scanner_scan(own, CLASS_CODE, "xxaxxbb", 7, &matches), 0);
+	assert_int_equal(matches.count, 2);
+	matches_release(&matches);
+	scanner_free(own);
+}
+
+static void scanner_ruleset_names_version_and_changes_with_rules(void **state)
+{
+	const struct custom_rule a = { "MY_A", "x", SEVERITY_WARN, "aa", "x" };
+	const struct custom_rule b = { "MY_A", "x", SEVERITY_CRITICAL, "aa", "x" };
+	const char *plain = scanner_ruleset(scanner);
+	struct scanner *with_a, *with_b;
+
+	(void)state;
+	assert_int_equal(strlen(plain), strlen(RULESET_VERSION) + 17);
+	assert_memory_equal(plain, RULESET_VERSION "+", strlen(RULESET_VERSION) + 1);
+	assert_int_equal(strspn(plain + strlen(RULESET_VERSION) + 1, "0123456789abcdef"), 16);
+	assert_int_equal(scanner_new(&a, 1, &with_a, NULL), 0);
+	assert_int_equal(scanner_new(&b, 1, &with_b, NULL), 0);
+	assert_string_not_equal(plain, scanner_ruleset(with_a));
+	assert_string_not_equal(scanner_ruleset(with_a), scanner_ruleset(with_b));
+	scanner_free(with_a);
+	scanner_free(with_b);
+}
+
+// -------------------------------------------------------------- hostile text
+
+static const char *const tokens[] = {
+	"$(", ")", "(", "`", "``", "```", "\n", "\r\n", "\n\n", " ", "\t", "|", "||", "|&", "\\", "\"", "'", ";", "&", "&&",
+	"curl", "wget", "bash", "sh", "nc", "ncat", "zsh", "dash", "python3", "sudo", "env", "exec", "-i", "-O", "-", "-qO-",
+	"--output-document=", "/dev/stdout", "-d", "--decode", "base64", "openssl enc", "-a", "-base64", "--version", "-V",
+	"eval", "printenv", "/proc/", "self", "/environ", "$PID", "*", "//", "grep", "export -p", "declare -x", "stratum", "+tcp",
+	"://", "xmrig", "T-Rex", "t-rex", "pool.", "ntp.org", "aa.bb", "/dev/tcp/", "-lvp", "<", "</", ">", "/>", "skill",
+	"system", "available_skills", "<!--", "-->", "---\n", "a: b\n", "|-|-|\n", "|a|b|\n", "# ", "- ", "> ", "1. ", "~~~\n",
+	"```sh\n", "x", "1", ".", "=", "\xc2\xa0", "\xe2\x80\x80", "\xef\xbb\xbf", "\xff", "\xc2", "\xe2\x80", "\x00", "\x1b", "{",
+	"}", "[", "]", "\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41",
+	"aB3dE6gH9kaB3dE6gH9kaB3dE6gH9kaB3dE6gH9kaB3dE6gH9kaB3dE6gH9k", "==", "é", "/usr/bin/", "-u", "A=1",
+};
+
+#define HOSTILE_TEXTS  20000
+#define HOSTILE_TOKENS 120
+
+static size_t make_hostile(uint64_t *seed, struct buf *ret)
+{
+	size_t count = random_next(seed) % HOSTILE_TOKENS, i;
+
+	buf_clear(ret);
+	for (i = 0; i < count; i++) {
+		const char *token = tokens[random_next(seed) % (sizeof(tokens) / sizeof(tokens[0]))];
+
+		assert_int_equal(buf_append(ret, token, token[0] == '\0' ? 1 : strlen(token)), 0);
+	}
+	return ret->len;
+}
+
+static void assert_well_formed(const struct matches *matches, size_t len)
+{
+	size_t last_end[64] = { 0 }, i;
+
+	for (i = 0; i < matches->count; i++) {
+		const struct match *match = &matches->items[i];
+
+		assert_true(match->start < match->end && match->end <= len);
+		assert_true(match->rule < rule_count && match->start >= last_end[match->rule]);
+		assert_true(match->severity != SEVERITY_OFF);
+		last_end[match->rule] = match->end;
+	}
+}
+
+// Random text does no harm, and PCRE2's two engines agree.
+static void scan_hostile_text_is_safe_and_the_same_without_jit(void **state)
+{
+	static const enum file_class classes[] = { CLASS_PROSE, CLASS_CODE, CLASS_BINARY };
+	uint64_t seed = 0x2545f4914f6cdd1d;
+	struct buf text = BUF_INIT;
+	struct scanner *plain;
+	size_t i, found = 0;
+
+	(void)state;
+	assert_int_equal(scanner_compile(NULL, 0, false, &plain, NULL), 0);
+	assert_false(scanner_has_jit(plain));
+	for (i = 0; i < HOSTILE_TEXTS; i++) {
+		struct matches a = { NULL, 0, 0 }, b = { NULL, 0, 0 };
+		size_t len = make_hostile(&seed, &text);
+		enum file_class cls = classes[i % 3];
+		// A copy of exactly its length: reads beyond it show.
+		char *copy = malloc(len + 1);
+
+		assert_non_null(copy);
+		copy = realloc(copy, len == 0 ? 1 : len);
+		memcpy(copy, text.data == NULL ? "" : text.data, len);
+		assert_int_equal(scanner_scan(scanner, cls, copy, len, &a), 0);
+		assert_int_equal(scanner_scan(plain, cls, copy, len, &b), 0);
+		assert_well_formed(&a, len);
+		assert_int_equal(a.count, b.count);
+		if (a.count > 0)
+			assert_memory_equal(a.items, b.items, a.count * sizeof(*a.items));
+		found += a.count;
+		matches_release(&a);
+		matches_release(&b);
+		free(copy);
+	}
+	assert_true(found > HOSTILE_TEXTS);
+	scanner_free(plain);
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors_all_match_recorded_findings),
+		cmocka_unit_test(scan_empty_text_finds_nothing),
+		cmocka_unit_test(scan_text_orders_matches_by_start_then_rule),
+		cmocka_unit_test(scan_code_has_one_context_and_no_tables),
+		cmocka_unit_test(scan_binary_finds_text_between_bytes),
+		cmocka_unit_test(scan_random_bytes_as_binary_finds_nothing),
+		cmocka_unit_test(scanner_with_custom_rule_finds_it),
+		cmocka_unit_test(scanner_with_bad_pattern_names_rule_offset_and_reason),
+		cmocka_unit_test(scan_beyond_limits_fails),
+		cmocka_unit_test(scan_with_empty_pattern_finishes),
+		cmocka_unit_test(scanner_ruleset_names_version_and_changes_with_rules),
+		cmocka_unit_test(scan_hostile_text_is_safe_and_the_same_without_jit),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
