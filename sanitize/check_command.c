@@ -95,7 +95,8 @@ static bool divides_commands(const struct scan_text *text, size_t at)
 
 	if (c == '|')
 		return behind == '|';
-	return c == '&' && (behind == '&' || (behind != '>' && before != '>' && before != '<' && before != '|'));
+	return c == '&' &&
+	       (behind == '&' || (behind != '>' && before != '>' && before != '<' && before != '|'));
 }
 
 // Where the command that holds `at` ends: at an unquoted `;`, with `strict` also at `&&`, `||` and `&`, or at the
@@ -348,11 +349,10 @@ bool check_base64_decode(const struct scan_text *text, size_t *start, size_t *en
 
 // Words that stand beside a shell's name in a choice: shells, and endings of file names.
 static const char *const choices[] = {
-	"bash", "sh",  "zsh",  "ksh",  "dash", "ash",  "fish", "csh",	     "tcsh", "nu",   "elvish",
-	"pwsh", "cmd", "xonsh", "ps1", "bat",  "py",   "js",	"powershell", "ts",   "rb",   "pl",
-	"php",	"go",  "rs",   "java", "md",   "txt",  "json", "yaml",	     "yml",  "toml", "xml",
-	"html", "css", "sql",  "lua",  "tsx",  "jsx",  "mjs",	"cjs",	     "c",    "cpp",  "h",
-	NULL,
+	"bash", "sh",    "zsh", "ksh", "dash", "ash",  "fish",       "csh",  "tcsh", "nu",   "elvish", "pwsh",
+	"cmd",  "xonsh", "ps1", "bat", "py",   "js",   "powershell", "ts",   "rb",   "pl",   "php",    "go",
+	"rs",   "java",  "md",  "txt", "json", "yaml", "yml",        "toml", "xml",  "html", "css",    "sql",
+	"lua",  "tsx",   "jsx", "mjs", "cjs",  "c",    "cpp",        "h",    NULL,
 };
 
 static bool is_choice_byte(char c)

@@ -12,7 +12,8 @@
 #define GROUP_MAX     8
 
 static const char *const binaries[] = { "curl", "wget", "bash", "sh", "nc", "ncat", NULL };
-static const char *const subshell_binaries[] = { "curl", "wget", "bash", "sh", "nc", "ncat", "zsh", "dash", NULL };
+static const char *const subshell_binaries[] = { "curl", "wget", "bash", "sh", "nc",
+						 "ncat", "zsh",  "dash", NULL };
 
 // Whether the binary that ends at `end` is only asked for its version or help.
 static bool only_asks_version(const struct scan_text *text, size_t end)
@@ -23,7 +24,8 @@ static bool only_asks_version(const struct scan_text *text, size_t end)
 		return false;
 	while (at < text->len && byte_is_space(text->data[at]))
 		at++;
-	if (at < text->len && byte_is_digit(text->data[at]) && at + 1 < text->len && text->data[at + 1] == '>')
+	if (at < text->len && byte_is_digit(text->data[at]) && at + 1 < text->len &&
+	    text->data[at + 1] == '>')
 		return true;
 	return at >= text->len || text->data[at] == '\n' || text->data[at] == '\r' ||
 	       (text->data[at] != '\0' && strchr("|;&)>\"'`", text->data[at]) != NULL);
@@ -143,8 +145,10 @@ static bool netcat_listens(const struct scan_text *text, size_t at, size_t *ret_
 		if (text->data[at] == '-' && at + 1 < text->len && byte_is_letter(text->data[at + 1])) {
 			bool found = false;
 
-			for (letters = at + 1; letters < text->len && byte_is_letter(text->data[letters]); letters++) {
-				if (letters - at <= GROUP_MAX && strchr("elpELP", text->data[letters]) != NULL)
+			for (letters = at + 1; letters < text->len && byte_is_letter(text->data[letters]);
+			     letters++) {
+				if (letters - at <= GROUP_MAX &&
+				    strchr("elpELP", text->data[letters]) != NULL)
 					found = true;
 			}
 			if (letters - at > GROUP_MAX + 1 || text_has(text, at, "-help"))
@@ -185,7 +189,8 @@ bool check_reverse_shell(const struct scan_text *text, size_t *start, size_t *en
 }
 
 // The miner t-rex is written in small letters or in a command; in a sentence "T-Rex" is a dinosaur more often.
-bool check_miner(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity, size_t *resume)
+bool check_miner(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
+		 size_t *resume)
 {
 	enum context context = context_at(text->contexts, *start);
 	size_t behind = skip_blanks(text, *end);
@@ -198,7 +203,8 @@ bool check_miner(const struct scan_text *text, size_t *start, size_t *end, enum 
 		return true;
 	if (behind + 1 < text->len && text->data[behind] == '-' && !byte_is_blank(text->data[behind + 1]))
 		return true;
-	if (*end + 1 < text->len && strchr("./\\", text->data[*end]) != NULL && byte_is_word(text->data[*end + 1]))
+	if (*end + 1 < text->len && strchr("./\\", text->data[*end]) != NULL &&
+	    byte_is_word(text->data[*end + 1]))
 		return true;
 	*severity = SEVERITY_WARN;
 	return true;

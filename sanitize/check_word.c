@@ -20,7 +20,9 @@ static size_t wide_blank(const unsigned char *p, size_t left)
 		return p[1] == 0x9a && p[2] == 0x80 ? 3 : 0;
 	case 0xe2:
 		if (p[1] == 0x80)
-			return (p[2] >= 0x80 && p[2] <= 0x8a) || p[2] == 0xa8 || p[2] == 0xa9 || p[2] == 0xaf ? 3 : 0;
+			return (p[2] >= 0x80 && p[2] <= 0x8a) || p[2] == 0xa8 || p[2] == 0xa9 || p[2] == 0xaf
+				       ? 3
+				       : 0;
 		return p[1] == 0x81 && p[2] == 0x9f ? 3 : 0;
 	case 0xe3:
 		return p[1] == 0x80 && p[2] == 0x80 ? 3 : 0;
@@ -48,7 +50,8 @@ size_t skip_blanks(const struct scan_text *text, size_t at)
 		if (length == 0 && at + 1 < text->len && text->data[at] == '\\') {
 			if (text->data[at + 1] == '\n')
 				length = 2;
-			else if (at + 2 < text->len && text->data[at + 1] == '\r' && text->data[at + 2] == '\n')
+			else if (at + 2 < text->len && text->data[at + 1] == '\r' &&
+				 text->data[at + 2] == '\n')
 				length = 3;
 		}
 		if (length == 0)
@@ -128,8 +131,8 @@ bool flag_asks_version(const struct scan_text *text, size_t at, size_t *ret_end)
 			return true;
 		}
 	}
-	if (at + 1 < text->len && text->data[at] == '-' && (text->data[at + 1] == 'V' || text->data[at + 1] == 'h') &&
-	    argument_ends(text, at + 2)) {
+	if (at + 1 < text->len && text->data[at] == '-' &&
+	    (text->data[at + 1] == 'V' || text->data[at + 1] == 'h') && argument_ends(text, at + 2)) {
 		*ret_end = at + 2;
 		return true;
 	}
@@ -142,8 +145,8 @@ static const struct wrapper {
 	const char *with_argument;
 	bool assignments;
 } wrappers[] = {
-	{ "sudo", "uUgpCDhrtTR", true }, { "doas", "uCa", false },  { "env", "uCP", true },
-	{ "exec", "a", false },		 { "nohup", "", false }, { "command", "", false },
+	{ "sudo", "uUgpCDhrtTR", true }, { "doas", "uCa", false }, { "env", "uCP", true },
+	{ "exec", "a", false },          { "nohup", "", false },   { "command", "", false },
 };
 
 static const struct wrapper *wrapper_find(const struct scan_text *text, size_t start, size_t end)
@@ -169,7 +172,8 @@ static size_t skip_argument(const struct scan_text *text, size_t at)
 
 		if (c == '"' || c == '\'') {
 			size_t left = text->len - at - 1;
-			const char *close = memchr(text->data + at + 1, c, left < 4 * TOKEN_MAX ? left : 4 * TOKEN_MAX);
+			const char *close =
+				memchr(text->data + at + 1, c, left < 4 * TOKEN_MAX ? left : 4 * TOKEN_MAX);
 
 			if (close == NULL)
 				return at;
@@ -240,7 +244,8 @@ static size_t interpreter_end(const struct scan_text *text, size_t start)
 		end++;
 	if (!word_is_one_of(text, start, end, interpreter_names))
 		return 0;
-	for (last = end; end < text->len && (byte_is_digit(text->data[end]) || text->data[end] == '.'); end++) {
+	for (last = end; end < text->len && (byte_is_digit(text->data[end]) || text->data[end] == '.');
+	     end++) {
 		if (byte_is_digit(text->data[end]))
 			last = end + 1;
 	}

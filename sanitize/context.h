@@ -33,7 +33,8 @@ struct context_map {
 	size_t front_matter; // length
 	struct text_ranges fences;
 	struct text_ranges tables;
-	struct text_ranges spans; // of single ticks, both ticks included; none inside fences of backticks that close
+	struct text_ranges
+		spans; // of single ticks, both ticks included; none inside fences of backticks that close
 	struct text_ranges long_spans; // of more ticks than one
 	struct text_ranges comments;
 };

@@ -10,6 +10,7 @@
 #include "sanitize/buf.h"
 #include "sanitize/cleanup.h"
 #include "sanitize/rules.h"
+#include "sanitize/utf8.h"
 
 // A notice's text for a person; longer ones are clipped.
 #define DETAIL_MAX 4096
@@ -136,39 +137,6 @@ int context_parse(const char *text, enum context *ret)
 
 // ------------------------------------------------------------------ findings
 
-// Length of the well-formed UTF-8 sequence at `p`, 0 when there is none (RFC 3629).
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t length, i;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		length = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
-		length = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		length = 4;
-	else
-		return 0;
-	if (p[0] == 0xe0)
-		low = 0xa0;
-	else if (p[0] == 0xed)
-		high = 0x9f;
-	else if (p[0] == 0xf0)
-		low = 0x90;
-	else if (p[0] == 0xf4)
-		high = 0x8f;
-	if (left < length || p[1] < low || p[1] > high)
-		return 0;
-	for (i = 2; i < length; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return length;
-}
-
 // At most `max` characters of `text`; bytes that are no UTF-8, and NUL, become U+FFFD. NULL without memory.
 static char *clip_text(const char *text, size_t len, size_t max)
 {
@@ -176,12 +144,14 @@ static char *clip_text(const char *text, size_t len, size_t max)
 	size_t at = 0;
 
 	while (at < len && max-- > 0) {
-		size_t length = utf8_length((const unsigned char *)text + at, len - at);
-		bool valid = length > 0 && text[at] != '\0';
+		uint32_t character;
+		size_t length = utf8_decode(text + at, len - at, &character);
+		bool shown = character != UTF8_INVALID && character != 0;
 
-		if (buf_append(&clipped, valid ? text + at : "\xef\xbf\xbd", valid ? length : 3) < 0)
+		if (buf_append(&clipped, shown ? text + at : UTF8_REPLACEMENT,
+			       shown ? length : strlen(UTF8_REPLACEMENT)) < 0)
 			return NULL;
-		at += length > 0 ? length : 1;
+		at += length;
 	}
 	return buf_detach(&clipped);
 }

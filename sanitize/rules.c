@@ -13,18 +13,19 @@
 #include "sanitize/check.h"
 
 // One blank that is not ASCII; any blanks; at least one.
-#define WIDE   "(?:\\xc2\\xa0|\\xe1\\x9a\\x80|\\xe2(?:\\x80[\\x80-\\x8a\\xa8\\xa9\\xaf]|\\x81\\x9f)|\\xe3\\x80\\x80|\\xef\\xbb\\xbf)"
+#define WIDE                                                                                                 \
+	"(?:\\xc2\\xa0|\\xe1\\x9a\\x80|\\xe2(?:\\x80[\\x80-\\x8a\\xa8\\xa9\\xaf]|\\x81\\x9f)|"               \
+	"\\xe3\\x80\\x80|\\xef\\xbb\\xbf)"
 #define ASCII  "[\\t-\\r ]"
 #define BLANKS ASCII "*+(?:" WIDE ASCII "*+)*+"
 #define BLANK1 "(?:" ASCII "|" WIDE ")" BLANKS
 // One element of a path below /proc: self, a number, a glob, a variable, a placeholder.
-#define PROC_ID                                                                                                \
-	"(?:(?:thread-)?self|[0-9*?\\[\\]-]{1,32}+|\\$(?:\\w{1,64}+|\\{[^}\\s]{1,64}+\\}|[$!?]|\\([^)\\s]{1,64}+\\))"       \
-	"|\\{\\w{0,64}+\\}|<\\w{1,64}+>|%[ds])"
-// A literal that PCRE2 must not look for ahead of a match: it does so in texts of up to 500 kB only, which makes a text
-// without it cost several times as much at twice the size.
+#define VARIABLE "\\$(?:\\w{1,64}+|\\{[^}\\s]{1,64}+\\}|[$!?]|\\([^)\\s]{1,64}+\\))"
+#define PROC_ID  "(?:(?:thread-)?self|[0-9*?\\[\\]-]{1,32}+|" VARIABLE "|\\{\\w{0,64}+\\}|<\\w{1,64}+>|%[ds])"
+#define SLASHES  "/(?:\\.?/)*+"
+// A literal that PCRE2 must not look for ahead of a match: it does so in texts of up to 500 kB only, which
+// makes a text without it cost several times as much at twice the size.
 #define LATE(literal) "(?:" literal "|(?!))"
-#define SLASHES "/(?:\\.?/)*+"
 
 const struct rule rules[] = {
 	{
@@ -77,8 +78,8 @@ const struct rule rules[] = {
 		.category = "env_harvesting",
 		.severity = SEVERITY_WARN,
 		.description = "Environment dump piped to exfiltration or encoding",
-		.pattern = "\\b(?:env|export" BLANK1 "-p|declare" BLANK1 "-x)\\b" BLANKS LATE("\\|(?!\\|)") "&?" BLANKS
-			   "(?:grep|sort|tee|curl|nc|base64)\\b",
+		.pattern = "\\b(?:env|export" BLANK1 "-p|declare" BLANK1 "-x)\\b" BLANKS LATE(
+			"\\|(?!\\|)") "&?" BLANKS "(?:grep|sort|tee|curl|nc|base64)\\b",
 	},
 	{
 		.id = "CRYPTO_STRATUM",
@@ -101,7 +102,8 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "Mining pool domain pattern",
 		// pool.ntp.org sets clocks.
-		.pattern = "\\b(?:mining|pool|hashrate)" LATE("\\.") "(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+" LATE("\\.") "[a-z]{2,}+",
+		.pattern = "\\b(?:mining|pool|hashrate)" LATE(
+			"\\.") "(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+" LATE("\\.") "[a-z]{2,}+",
 	},
 	{
 		.id = "NET_CURL_PIPE",
@@ -160,7 +162,8 @@ const struct rule rules[] = {
 		.category = "xml_breakout",
 		.severity = SEVERITY_CRITICAL,
 		.description = "Closing tag for skill XML structure (breakout attempt)",
-		.pattern = "<" BLANKS LATE("/") BLANKS "(?:available_skills|skill_invocation|skill)" BLANKS LATE(">"),
+		.pattern = "<" BLANKS LATE("/") BLANKS
+		"(?:available_skills|skill_invocation|skill)" BLANKS LATE(">"),
 	},
 	{
 		.id = "XML_SYSTEM_TAG",

@@ -21,16 +21,16 @@
 #include "sanitize/scan_text.h"
 
 // Steps of one match: some, and a few for each byte of the text.
-#define MATCH_LIMIT	     100000
+#define MATCH_LIMIT          100000
 #define MATCH_LIMIT_PER_BYTE 4
-#define DEPTH_LIMIT   10000
-#define HEAP_LIMIT    (64 * 1024) // KiB
-#define JIT_STACK_MIN (32 * 1024)
-#define JIT_STACK_MAX (1024 * 1024)
+#define DEPTH_LIMIT          10000
+#define HEAP_LIMIT           (64 * 1024) // KiB
+#define JIT_STACK_MIN        (32 * 1024)
+#define JIT_STACK_MAX        (1024 * 1024)
 // More matches than this in one text is no document.
 #define MATCHES_MAX ((size_t)1 << 20)
 // In binary files only stretches of printable characters are text: chance makes `|sh` every few megabytes.
-#define PRINTABLE_MIN	    5
+#define PRINTABLE_MIN       5
 #define PRINTABLE_MIN_SHORT 10
 
 struct compiled {
@@ -76,14 +76,16 @@ static int compile_rule(const struct rule *rule, bool jit, struct compiled *ret,
 	// The interpreter looks for a first letter in both cases up to the end of the text, at each call again.
 	if (!jit)
 		options |= PCRE2_NO_START_OPTIMIZE;
-	code = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options, &number, &offset, NULL);
+	code = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options, &number, &offset,
+			     NULL);
 	if (code == NULL) {
 		PCRE2_UCHAR message[256];
 
 		if (pcre2_get_error_message(number, message, sizeof(message)) < 0)
 			message[0] = '\0';
 		return error_set(error, number == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -EINVAL,
-				 "rule %s: pattern, offset %zu: %s", rule->id, (size_t)offset, (const char *)message);
+				 "rule %s: pattern, offset %zu: %s", rule->id, (size_t)offset,
+				 (const char *)message);
 	}
 	if (jit && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) < 0) {
 		pcre2_code_free(code);
@@ -399,9 +401,9 @@ static int scan_binary(struct run *run, const char *data, size_t len)
 
 static uint32_t match_limit(size_t len)
 {
-	return len > (UINT32_MAX - MATCH_LIMIT) / MATCH_LIMIT_PER_BYTE ?
-		       UINT32_MAX :
-		       (uint32_t)(MATCH_LIMIT + MATCH_LIMIT_PER_BYTE * len);
+	return len > (UINT32_MAX - MATCH_LIMIT) / MATCH_LIMIT_PER_BYTE
+		       ? UINT32_MAX
+		       : (uint32_t)(MATCH_LIMIT + MATCH_LIMIT_PER_BYTE * len);
 }
 
 int scanner_scan(const struct scanner *scanner, enum file_class cls, const char *text, size_t len,
@@ -420,7 +422,8 @@ int scanner_scan(const struct scanner *scanner, enum file_class cls, const char 
 		if (run.match_data == NULL || run.limits == NULL)
 			return -ENOMEM;
 		(void)pcre2_set_match_limit(run.limits, match_limit(len));
-		rc = cls == CLASS_BINARY ? scan_binary(&run, text, len) : scan_stretch(&run, cls, text, len, 0);
+		rc = cls == CLASS_BINARY ? scan_binary(&run, text, len)
+					 : scan_stretch(&run, cls, text, len, 0);
 	}
 	if (rc < 0)
 		return rc;

@@ -17,13 +17,13 @@
 
 // What can be remembered. Each is a property of a position alone, never of the candidate that asks.
 enum memo {
-	MEMO_BINARY,            // a BIN word that counts
-	MEMO_CLOSE,             // a closing parenthesis
-	MEMO_PIPE,              // a single bar
-	MEMO_INTERPRETER,       // a single bar that leads into a shell or an interpreter
-	MEMO_STDOUT,            // an option that sends wget's output to standard output
-	MEMO_DECODE,            // a flag that makes base64 decode
-	MEMO_OPENSSL_BASE64,    // a flag that makes openssl speak base64
+	MEMO_BINARY,         // a BIN word that counts
+	MEMO_CLOSE,          // a closing parenthesis
+	MEMO_PIPE,           // a single bar
+	MEMO_INTERPRETER,    // a single bar that leads into a shell or an interpreter
+	MEMO_STDOUT,         // an option that sends wget's output to standard output
+	MEMO_DECODE,         // a flag that makes base64 decode
+	MEMO_OPENSSL_BASE64, // a flag that makes openssl speak base64
 	MEMO_COUNT,
 };
 
@@ -34,9 +34,9 @@ struct scan_memo {
 	} next[MEMO_COUNT];
 	struct {
 		bool known;
-		size_t start, end; // the command line, without its line end
-		size_t lexed;	   // read up to here,
-		size_t stop;	   // and this is the last place found where a command ends
+		size_t start, end;         // the command line, without its line end
+		size_t lexed;              // read up to here,
+		size_t stop;               // and this is the last place found where a command ends
 		bool no_single, no_double; // no such quote is left in it
 	} line;
 	struct {

@@ -28,7 +28,7 @@
 #include "sanitize/rules.h"
 #include "sanitize/scan.h"
 
-#define FILE_MAX	 ((size_t)64 << 20)
+#define FILE_MAX         ((size_t)64 << 20)
 #define CLEAN_HIDDEN_MAX 3
 
 static struct scanner *scanner;
@@ -140,7 +140,8 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 
 static void print_share(const char *what, size_t hidden, size_t all)
 {
-	printf("%-22s %6zu %6zu hidden %6.2f %%\n", what, all, hidden, all == 0 ? 0 : 100.0 * (double)hidden / (double)all);
+	printf("%-22s %6zu %6zu hidden %6.2f %%\n", what, all, hidden,
+	       all == 0 ? 0 : 100.0 * (double)hidden / (double)all);
 }
 
 static bool measure_benign(const char *dir, double fraction)
@@ -159,7 +160,8 @@ static bool measure_benign(const char *dir, double fraction)
 	printf("\nbenign files with a finding, by rule\n");
 	for (i = 0; i < rule_count; i++) {
 		if (benign.by_rule[i] > 0)
-			printf("%-24s %-8s %4zu\n", rules[i].id, severity_name(rules[i].severity), benign.by_rule[i]);
+			printf("%-24s %-8s %4zu\n", rules[i].id, severity_name(rules[i].severity),
+			       benign.by_rule[i]);
 	}
 	return !benign.failed && (double)benign.skills_hidden <= fraction * (double)benign.skills &&
 	       (double)benign.text_hidden <= fraction * (double)benign.text;
@@ -180,7 +182,8 @@ static bool names_critical(const json_t *ids)
 
 static bool measure_malicious(const char *dir)
 {
-	size_t agreed = 0, agreed_hidden = 0, clean = 0, clean_hidden = 0, critical = 0, critical_hidden = 0, got;
+	size_t agreed = 0, agreed_hidden = 0, clean = 0, clean_hidden = 0, critical = 0, critical_hidden = 0,
+	       got;
 	struct buf labels = BUF_INIT;
 	char path[4096], *line, *rest;
 

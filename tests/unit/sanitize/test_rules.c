@@ -27,14 +27,29 @@ struct acceptance {
 	const char *text;
 	const char *matched;
 	enum severity severity; // SEVERITY_OFF: the rule's own
-	enum file_class cls;	// prose unless said
+	enum file_class cls;    // prose unless said
 };
 
-#define FINDS(id, in, out)	{ .rule = #id, .text = in, .matched = out }
-#define WARNS(id, in, out)	{ .rule = #id, .text = in, .matched = out, .severity = SEVERITY_WARN }
-#define NEVER(id, in)		{ .rule = #id, .text = in }
-#define CODE_FINDS(id, in, out) { .rule = #id, .text = in, .matched = out, .cls = CLASS_CODE }
-#define CODE_NEVER(id, in)	{ .rule = #id, .text = in, .cls = CLASS_CODE }
+#define FINDS(id, in, out)                                                                                   \
+	{                                                                                                    \
+		.rule = #id, .text = in, .matched = out                                                      \
+	}
+#define WARNS(id, in, out)                                                                                   \
+	{                                                                                                    \
+		.rule = #id, .text = in, .matched = out, .severity = SEVERITY_WARN                           \
+	}
+#define NEVER(id, in)                                                                                        \
+	{                                                                                                    \
+		.rule = #id, .text = in                                                                      \
+	}
+#define CODE_FINDS(id, in, out)                                                                              \
+	{                                                                                                    \
+		.rule = #id, .text = in, .matched = out, .cls = CLASS_CODE                                   \
+	}
+#define CODE_NEVER(id, in)                                                                                   \
+	{                                                                                                    \
+		.rule = #id, .text = in, .cls = CLASS_CODE                                                   \
+	}
 
 // clang-format off
 static const struct acceptance cases[] = {
@@ -364,7 +379,8 @@ static bool case_holds(const struct acceptance *item)
 		good = false;
 	if (!good)
 		print_error("%s: %s\n  wanted %s\n  found  %s\n", item->rule, item->text,
-			    item->matched == NULL ? "nothing" : item->matched, found.data == NULL ? "nothing" : found.data);
+			    item->matched == NULL ? "nothing" : item->matched,
+			    found.data == NULL ? "nothing" : found.data);
 	buf_release(&found);
 	matches_release(&matches);
 	return good;
@@ -405,7 +421,7 @@ static void rules_table_is_the_products(void **state)
 		const char *category;
 		size_t count, critical;
 	} want[] = {
-		{ "exec_injection", 4, 4 },	  { "env_harvesting", 3, 0 },	    { "crypto_mining", 3, 2 },
+		{ "exec_injection", 4, 4 },       { "env_harvesting", 3, 0 },      { "crypto_mining", 3, 2 },
 		{ "network_exfiltration", 3, 1 }, { "obfuscated_encoding", 3, 1 }, { "xml_breakout", 2, 2 },
 	};
 	size_t i, j;

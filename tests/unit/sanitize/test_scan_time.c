@@ -18,8 +18,8 @@
 #include "sanitize/scan.h"
 #include "sanitize/scan_text.h"
 
-#define SIZE_JIT    ((size_t)128 << 10)
-#define SIZE_PLAIN  ((size_t)32 << 10)
+#define SIZE_JIT   ((size_t)128 << 10)
+#define SIZE_PLAIN ((size_t)32 << 10)
 #define GROWTH_MAX 2.5
 #define BENIGN_MAX 50.0
 // Below this a clock tick decides, not the text.
@@ -112,7 +112,8 @@ static const struct family families[] = {
 	  "" },
 	{ "paths", "", "abc/", "" },
 	{ "nineteen escapes", "",
-	  "\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41 ", "" },
+	  "\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41 ",
+	  "" },
 	{ "escapes", "", "\\x41", "" },
 	{ "base64s", "", "base64 ", "" },
 	{ "base64s that decode", "", "base64 -d ", "" },
@@ -148,11 +149,14 @@ static const struct family families[] = {
 	{ "carriage returns", "", "\r\n", "" },
 };
 
-static const char benign[] =
-	"## Reading a report\n\nOpen the file, look at its columns and write down what each of them holds. Numbers are "
-	"rounded to two digits; dates follow ISO 8601. See `docs/columns.md` for the list.\n\n- Keep the order of the "
-	"rows.\n- Ask before a row is dropped.\n\n```python\nrows = [parse(line) for line in open(name)]\nprint(len(rows))\n"
-	"```\n\n| column | meaning |\n| --- | --- |\n| id | number of the row |\n| when | date of the entry |\n\n";
+static const char benign[] = "## Reading a report\n\nOpen the file, look at its columns and write down what "
+			     "each of them holds. Numbers are "
+			     "rounded to two digits; dates follow ISO 8601. See `docs/columns.md` for the "
+			     "list.\n\n- Keep the order of the "
+			     "rows.\n- Ask before a row is dropped.\n\n```python\nrows = [parse(line) for "
+			     "line in open(name)]\nprint(len(rows))\n"
+			     "```\n\n| column | meaning |\n| --- | --- |\n| id | number of the row |\n| when "
+			     "| date of the entry |\n\n";
 
 static char *make_text(const struct family *family, size_t size)
 {
@@ -206,7 +210,8 @@ static bool is_linear(const struct scanner *scanner, enum file_class cls, const 
 		good = least_large < NOISE || least_large <= GROWTH_MAX * least_small;
 	}
 	if (!good)
-		print_error("%s: %.2f ms, twice the text %.2f ms\n", family->name, 1e3 * least_small, 1e3 * least_large);
+		print_error("%s: %.2f ms, twice the text %.2f ms\n", family->name, 1e3 * least_small,
+			    1e3 * least_large);
 	free(small);
 	free(large);
 	return good;
@@ -244,7 +249,8 @@ static void check_families(bool jit, size_t size)
 		wrong += !is_linear(scanner, cls, family, size);
 		least = least_seconds(scanner, cls, family, 2 * size, BENIGN_MAX * least_benign);
 		if (getenv("SCAN_TIME_PRINT") != NULL)
-			print_message("%6.1f x benign: %s, %s\n", least / least_benign, family->name, file_class_name(cls));
+			print_message("%6.1f x benign: %s, %s\n", least / least_benign, family->name,
+				      file_class_name(cls));
 		if (least > BENIGN_MAX * least_benign) {
 			print_error("%s: %.1f times a benign text\n", family->name, least / least_benign);
 			wrong++;
