@@ -401,7 +401,8 @@ static bool is_alternation(const struct scan_text *text, size_t start, size_t en
 	before = group > 0 ? text->data[group - 1] : ' ';
 	if (*pair == '(' && (before == '$' || before == '<' || before == '>'))
 		return false;
-	if (memchr(text->data + start, ' ', end - start) != NULL)
+	// `<` and `>` may redirect.
+	if (*pair == '<' || memchr(text->data + start, ' ', end - start) != NULL)
 		return all_known(text, start, end);
 	if (*pair == '(' && group == start - 1 &&
 	    (byte_is_blank(before) || (before != '\0' && strchr(commands, before) != NULL)))

@@ -39,6 +39,20 @@ static struct {
 	bool failed;
 } benign;
 
+static void __attribute__((noreturn)) cannot_read(const char *path)
+{
+	fprintf(stderr, "corpus-measure: %s: cannot be read\n", path);
+	exit(2);
+}
+
+static void join_path(char *ret, size_t size, const char *dir, const char *name)
+{
+	int length = snprintf(ret, size, "%s/%s", dir, name);
+
+	if (length < 0 || (size_t)length >= size)
+		cannot_read(dir);
+}
+
 static int read_file(const char *path, struct buf *ret)
 {
 	FILE *file = fopen(path, "r");
@@ -149,10 +163,8 @@ static bool measure_benign(const char *dir, double fraction)
 	size_t i;
 
 	printf("benign files that would be hidden:\n");
-	if (nftw(dir, visit, 16, FTW_PHYS) < 0 || benign.text == 0) {
-		fprintf(stderr, "corpus-measure: %s: cannot be read\n", dir);
-		exit(2);
-	}
+	if (nftw(dir, visit, 16, FTW_PHYS) < 0 || benign.text == 0)
+		cannot_read(dir);
 	printf("\nbenign\n");
 	print_share("SKILL.md", benign.skills_hidden, benign.skills);
 	print_share("text files", benign.text_hidden, benign.text);
@@ -182,16 +194,13 @@ static bool names_critical(const json_t *ids)
 
 static bool measure_malicious(const char *dir)
 {
-	size_t agreed = 0, agreed_hidden = 0, clean = 0, clean_hidden = 0, critical = 0, critical_hidden = 0,
-	       got;
+	size_t agreed = 0, agreed_hidden = 0, clean = 0, clean_hidden = 0, critical = 0, critical_hidden = 0;
 	struct buf labels = BUF_INIT;
 	char path[4096], *line, *rest;
 
-	(void)snprintf(path, sizeof(path), "%s/labels.jsonl", dir);
-	if (read_file(path, &labels) < 0) {
-		fprintf(stderr, "corpus-measure: %s: cannot be read\n", path);
-		exit(2);
-	}
+	join_path(path, sizeof(path), dir, "labels.jsonl");
+	if (read_file(path, &labels) < 0)
+		cannot_read(path);
 	printf("\nmalicious files that are not as labelled:\n");
 	for (rest = labels.data; (line = strsep(&rest, "\n")) != NULL;) {
 		json_t *label = json_loads(line, 0, NULL);
@@ -203,11 +212,11 @@ static bool measure_malicious(const char *dir)
 			continue;
 		name = json_string_value(json_object_get(label, "path"));
 		ideal = json_string_value(json_object_get(label, "ideal"));
-		got = (size_t)snprintf(path, sizeof(path), "%s/%s", dir, name);
-		if (got >= sizeof(path) || inspect_file(path, &report) < 0) {
-			fprintf(stderr, "corpus-measure: %s: cannot be read\n", path);
-			exit(2);
-		}
+		if (name == NULL || ideal == NULL)
+			cannot_read("labels.jsonl");
+		join_path(path, sizeof(path), dir, name);
+		if (inspect_file(path, &report) < 0)
+			cannot_read(path);
 		hidden = is_hidden(&report);
 		must = names_critical(json_object_get(label, "seed_rules")) &&
 		       json_is_true(json_object_get(label, "readings_agree")) && strcmp(ideal, "clean") != 0;
@@ -249,9 +258,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "corpus-measure: %s\n", error.message);
 		return 2;
 	}
-	(void)snprintf(path, sizeof(path), "%s/benign", argv[1]);
+	join_path(path, sizeof(path), argv[1], "benign");
 	good = measure_benign(path, fraction);
-	(void)snprintf(path, sizeof(path), "%s/malicious", argv[1]);
+	join_path(path, sizeof(path), argv[1], "malicious");
 	good = measure_malicious(path) && good;
 	scanner_free(scanner);
 	printf("\n%s\n", good ? "as required" : "NOT AS REQUIRED");

@@ -152,6 +152,7 @@ static const struct acceptance cases[] = {
 	FINDS(EXEC_PIPE_BASH, "(curl x | bash)", "| bash"),
 	FINDS(EXEC_PIPE_BASH, "$(x|sh)", "|sh"),
 	FINDS(EXEC_PIPE_BASH, "(payload|sh)", "|sh"),
+	FINDS(EXEC_PIPE_BASH, "cat <payload|sh>log", "|sh"),
 	FINDS(EXEC_PIPE_BASH, "{ echo id|sh; }", "|sh"),
 	FINDS(EXEC_PIPE_BASH, "| a | bash |\n\nno table", "| bash"),
 	WARNS(EXEC_PIPE_BASH, TABLE "| a | bash -c x |", "| bash"),
