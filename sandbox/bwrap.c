@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,6 +28,7 @@
 
 #define ARGUMENTS_MAX 8900 // bwrap stops at 9000
 #define SWEEP_MS      500
+#define PROGRAM_MAX   (16 << 20)
 
 // Every jail has these. With --disable-userns, --unshare-all is not enough: bwrap wants --unshare-user said.
 static const char *const fixed_options[] = {
@@ -252,6 +254,61 @@ static int finish(struct options *options, const struct job_spec *spec, const st
 	return rc < 0 ? rc : put_command(launch, spec, env);
 }
 
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+// A sealed copy of the program, as a descriptor to execute.
+static int copy_program(int from)
+{
+	CLEANUP(fd) int copy = memfd_create("bwrap", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	char path[32];
+	ssize_t len;
+	off_t size = 0;
+	int fd;
+
+	if (copy < 0 && errno == EINVAL) // before Linux 6.3
+		copy = memfd_create("bwrap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (copy < 0)
+		return -errno;
+	while ((len = sendfile(copy, from, NULL, PROGRAM_MAX)) > 0) {
+		size += len;
+		if (size > PROGRAM_MAX)
+			return -EFBIG;
+	}
+	if (len < 0 ||
+	    fcntl(copy, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0 ||
+	    fchmod(copy, 0555) < 0)
+		return -errno;
+	// What is open for writing can't be executed.
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", copy);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+// Process 1 of the jail is bwrap, and its /proc/1/exe leads to the file outside, on a mount that is writable. Whoever owns
+// that file could change it from inside, or make it set-user-ID: the jail of root, or of a user with a bwrap of their own,
+// gets a copy. Nobody else does, since a profile of AppArmor goes by the path.
+static int choose_program(const char *program, uid_t uid, int *ret_fd)
+{
+	CLEANUP(fd) int fd = open(program, O_RDONLY | O_CLOEXEC);
+	char magic[4];
+	struct stat st;
+	int copy;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	// A script stands in for bwrap in the tests, and is not process 1.
+	if (st.st_uid != uid || pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, "\177ELF", sizeof(magic)) != 0)
+		return 0;
+	copy = copy_program(fd);
+	if (copy < 0)
+		return copy;
+	*ret_fd = copy;
+	return 0;
+}
+
 static int plan(const struct sandbox_support *support, const struct job_spec *spec, struct launch *ret,
 		struct error *error)
 {
@@ -277,6 +334,9 @@ static int plan(const struct sandbox_support *support, const struct job_spec *sp
 	buf_release(&options.text);
 	if (rc < 0)
 		return error_set(error, rc, "jail: %s", strerror(-rc));
+	rc = choose_program(support->program, spec->uid, &ret->program_fd);
+	if (rc < 0)
+		return error_set(error, rc, "%s: %s", support->program, strerror(-rc));
 	ret->program = support->program;
 	ret->tier = support->tier;
 	return 0;

@@ -18,7 +18,7 @@
 
 void launch_init(struct launch *launch)
 {
-	*launch = (struct launch){ .status_fd = -1 };
+	*launch = (struct launch){ .status_fd = -1, .program_fd = -1 };
 }
 
 int launch_add_fd(struct launch *launch, int fd)
@@ -37,6 +37,8 @@ void launch_release(struct launch *launch)
 		(void)close(launch->fds[i]);
 	if (launch->status_fd >= 0)
 		(void)close(launch->status_fd);
+	if (launch->program_fd >= 0)
+		(void)close(launch->program_fd);
 	strv_release(&launch->argv);
 	strv_release(&launch->env);
 	launch_init(launch);

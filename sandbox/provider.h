@@ -19,6 +19,7 @@
 
 struct launch {
 	const char *program; // borrowed: an absolute path; NULL: argv[0], searched in the PATH of `env`
+	int program_fd;      // owned; -1: `program` itself, else what is executed in its place
 	struct strv argv;
 	struct strv env;         // the whole environment of what is started
 	const char *cwd;         // borrowed; NULL: the provider sees to it

@@ -51,31 +51,46 @@ static void child_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-// Moves everything above the numbers to be used first, since the sources may have any of them. Returns the report's new
-// number.
-static int child_descriptors(const struct launch *launch, const struct job_spec *spec, int report)
+// The descriptors of the child: the standard ones, launch->fds, and behind them these two, which exec closes.
+static int report_number(const struct launch *launch)
 {
-	const int count = LAUNCH_FIRST_FD + (int)launch->fd_count;
+	return LAUNCH_FIRST_FD + (int)launch->fd_count;
+}
+
+static int program_number(const struct launch *launch)
+{
+	return report_number(launch) + 1;
+}
+
+// Moves everything above the numbers to be used first, since the sources may have any of them.
+static void child_descriptors(const struct launch *launch, const struct job_spec *spec, int report)
+{
+	const int count = report_number(launch);
+	const int above = program_number(launch) + 1;
 	int sources[LAUNCH_FIRST_FD + LAUNCH_FDS_MAX] = { spec->stdin_fd, spec->stdout_fd, spec->stderr_fd };
+	int program = launch->program_fd;
 
 	for (size_t i = 0; i < launch->fd_count; i++)
 		sources[LAUNCH_FIRST_FD + i] = launch->fds[i];
-	report = fcntl(report, F_DUPFD_CLOEXEC, count + 1);
+	report = fcntl(report, F_DUPFD_CLOEXEC, above);
 	if (report < 0)
 		_exit(127);
 	for (int i = 0; i < count; i++) {
-		sources[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, count + 1);
+		sources[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, above);
 		if (sources[i] < 0)
 			child_fail(report, STEP_DESCRIPTORS, errno);
 	}
+	if (program >= 0)
+		program = fcntl(program, F_DUPFD_CLOEXEC, above);
 	for (int i = 0; i < count; i++)
 		if (dup2(sources[i], i) < 0)
 			child_fail(report, STEP_DESCRIPTORS, errno);
 	if (dup3(report, count, O_CLOEXEC) < 0)
 		child_fail(report, STEP_DESCRIPTORS, errno);
-	if (syscall(SYS_close_range, count + 1, ~0U, 0) < 0)
+	if (launch->program_fd >= 0 && dup3(program, program_number(launch), O_CLOEXEC) < 0)
+		child_fail(report, STEP_DESCRIPTORS, errno);
+	if (syscall(SYS_close_range, above, ~0U, 0) < 0)
 		child_fail(count, STEP_DESCRIPTORS, errno);
-	return count;
 }
 
 static int child_user(uid_t uid, gid_t gid)
@@ -96,7 +111,8 @@ _Noreturn static void child(const struct launch *launch, const struct job_spec *
 	int rc;
 
 	child_signals();
-	report = child_descriptors(launch, spec, report);
+	child_descriptors(launch, spec, report);
+	report = report_number(launch);
 	(void)setsid();
 	(void)umask(022);
 	rc = limits_apply(spec->sandbox);
@@ -110,7 +126,9 @@ _Noreturn static void child(const struct launch *launch, const struct job_spec *
 	if (launch->cwd != NULL && chdir(launch->cwd) < 0)
 		child_fail(report, STEP_DIRECTORY, errno);
 	environ = launch->env.items;
-	if (launch->program != NULL)
+	if (launch->program_fd >= 0)
+		(void)fexecve(program_number(launch), launch->argv.items, environ);
+	else if (launch->program != NULL)
 		(void)execv(launch->program, launch->argv.items);
 	else
 		(void)execvp(launch->argv.items[0], launch->argv.items);

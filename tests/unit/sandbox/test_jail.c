@@ -4,6 +4,7 @@
 #include "jail.h"
 
 #include <grp.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/un.h>
 
@@ -256,6 +257,7 @@ static void jail_files_outside_are_absent_or_read_only(void **state)
 		{ ": > /proc/sys/vm/drop_caches", "Read-only file system" },
 		{ ": > /proc/sys/net/ipv4/ip_forward", "Read-only file system" },
 		{ ": > /proc/sysrq-trigger", "" },
+		{ "sh -c 'exec 3<> /proc/1/mem'", "Read-only file system" },
 		{ "mknod m b 8 0", "Operation not permitted" },
 		{ "exec 3<> /dev/tty", "/dev/tty" },
 		{ "mount -t tmpfs none /tmp", "" },
@@ -285,6 +287,22 @@ static void jail_workspace_is_writable_outside(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, geteuid());
 	assert_int_equal(st.st_size, 6);
+}
+
+static void jail_cannot_reach_the_program_outside(void **state)
+{
+	struct jail *jail = need_jail(state);
+	struct stat before, after;
+	struct outcome outcome;
+
+	assert_int_equal(stat(jail->support.program, &before), 0);
+	outcome = jail_run(jail, "echo x >> /proc/1/exe; chmod 755 /proc/1/exe; touch /proc/1/exe; chown "
+				 "$(id -u) /proc/1/exe; "
+				 "grep Seccomp: /proc/1/status");
+	assert_string_equal(outcome.out, "Seccomp:\t2\n");
+	assert_int_equal(stat(jail->support.program, &after), 0);
+	assert_int_equal(before.st_ctim.tv_sec, after.st_ctim.tv_sec);
+	assert_int_equal(before.st_ctim.tv_nsec, after.st_ctim.tv_nsec);
 }
 
 static void jail_home_writes_stay_inside(void **state)
@@ -806,6 +824,60 @@ static void jail_command_on_the_view_runs(void **state)
 	assert_string_equal(outcome.out, "script one\n");
 }
 
+// A view whose server does not answer, in a mount namespace of its own. 0, or what went wrong.
+static int hung_view(struct jail *jail)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[128], line[64] = "cat SKILL.md";
+	struct error error = { 0 };
+	struct job_result result;
+	struct pollfd wait;
+	struct job job;
+
+	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("hung", jail->view, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
+		return 77;
+	jail->spec.stdin_fd = STDIN_FILENO;
+	jail->spec.stdout_fd = STDOUT_FILENO;
+	jail->spec.stderr_fd = STDERR_FILENO;
+	jail_argv(jail, (const char *const[]){ "/bin/sh", "-c", line, NULL });
+	(void)alarm(30); // ends us, should we hang
+	if (job_spawn(&jail->support, &jail->spec, &job, &error) < 0)
+		return 1;
+	wait = (struct pollfd){ .fd = job.pidfd, .events = POLLIN };
+	if (poll(&wait, 1, 300) != 0)
+		return 2; // it can't have been built
+	if (job_kill(&job, &result) < 0 || result.end != JOB_SIGNALED)
+		return 3;
+	// The server dies: the jail can't be built, and says so.
+	(void)close(fuse);
+	if (job_spawn(&jail->support, &jail->spec, &job, &error) < 0)
+		return 4;
+	wait.fd = job.pidfd;
+	if (poll(&wait, 1, 20000) != 1 || job_collect(&job, &result) < 0 || result.end != JOB_SETUP_FAILED)
+		return 5;
+	return 0;
+}
+
+static void jail_hung_view_blocks_nobody(void **state)
+{
+	struct jail *jail = need_jail(state);
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0 || access("/dev/fuse", R_OK | W_OK) < 0)
+		return; // only root can mount like this
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(hung_view(jail));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) != 77)
+		assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void jail_root_drops_to_the_user(void **state)
 {
 	struct jail *jail = need_jail(state);
@@ -848,6 +920,7 @@ static int run(void)
 		cmocka_unit_test(jail_descriptors_none_inherited),
 		cmocka_unit_test(jail_files_outside_are_absent_or_read_only),
 		cmocka_unit_test(jail_workspace_is_writable_outside),
+		cmocka_unit_test(jail_cannot_reach_the_program_outside),
 		cmocka_unit_test(jail_home_writes_stay_inside),
 		cmocka_unit_test(jail_dangerous_calls_are_denied),
 		cmocka_unit_test(jail_new_namespaces_are_denied),
@@ -871,6 +944,7 @@ static int run(void)
 		cmocka_unit_test(jail_killed_at_any_moment_leaves_nothing),
 		cmocka_unit_test(jail_many_at_once_all_end),
 		cmocka_unit_test(jail_command_on_the_view_runs),
+		cmocka_unit_test(jail_hung_view_blocks_nobody),
 		cmocka_unit_test(jail_root_drops_to_the_user),
 		cmocka_unit_test(jail_dead_filter_is_never_left_out),
 	};
