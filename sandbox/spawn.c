@@ -133,11 +133,14 @@ _Noreturn static void child(const struct launch *launch, const struct job_spec *
 	else
 		(void)execvp(launch->argv.items[0], launch->argv.items);
 	rc = errno;
-	// Without a jail this is the command itself: a missing one is an exit code, as in a shell.
+	// Without a jail this is the command itself: a missing one is an exit code, as in a shell. A name that was searched and
+	// not found counts as missing, even where the search could not enter a folder.
 	if (launch->program == NULL && (rc == ENOENT || rc == ENOTDIR || rc == EACCES)) {
+		const bool forbidden = rc == EACCES && strchr(launch->argv.items[0], '/') != NULL;
+
 		(void)dprintf(STDERR_FILENO, "%s: %s\n", launch->argv.items[0],
-			      rc == EACCES ? "Permission denied" : "not found");
-		_exit(rc == EACCES ? 126 : 127);
+			      forbidden ? "Permission denied" : "not found");
+		_exit(forbidden ? 126 : 127);
 	}
 	child_fail(report, STEP_EXEC, rc);
 }

