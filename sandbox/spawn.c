@@ -89,7 +89,8 @@ static void child_descriptors(const struct launch *launch, const struct job_spec
 		child_fail(report, STEP_DESCRIPTORS, errno);
 	if (launch->program_fd >= 0 && dup3(program, program_number(launch), O_CLOEXEC) < 0)
 		child_fail(report, STEP_DESCRIPTORS, errno);
-	if (syscall(SYS_close_range, above, ~0U, 0) < 0)
+	// Without a program its number may still hold something of the caller's.
+	if (syscall(SYS_close_range, launch->program_fd >= 0 ? above : program_number(launch), ~0U, 0) < 0)
 		child_fail(count, STEP_DESCRIPTORS, errno);
 }
 
