@@ -93,11 +93,11 @@ static void hits_sort(struct hits *hits)
 	}
 }
 
-// Whether one of the first `count` hits, which are sorted, is of the same rule and shares a byte with `hit`.
-static bool hits_overlap(const struct hits *hits, size_t count, const struct hit *hit)
+// The one of the first `count` hits, which are sorted, that is of the same rule and shares a byte with `hit`, or NULL.
+static struct hit *hits_overlapping(const struct hits *hits, size_t count, const struct hit *hit)
 {
 	size_t low = 0, high = count, middle;
-	const struct hit *last;
+	struct hit *last;
 
 	// The last hit of this rule that begins before the end of ours.
 	while (low < high) {
@@ -112,9 +112,9 @@ static bool hits_overlap(const struct hits *hits, size_t count, const struct hit
 			high = middle;
 	}
 	if (low == 0)
-		return false;
+		return NULL;
 	last = &hits->items[low - 1];
-	return last->match.rule == hit->match.rule && last->reach > hit->start;
+	return last->match.rule == hit->match.rule && last->reach > hit->start ? last : NULL;
 }
 
 static int hits_reserve(struct hits *hits, size_t extra)
@@ -175,6 +175,7 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 	for (size_t i = 0; i < matches.count; i++) {
 		const struct match *match = &matches.items[i];
 		struct hit hit = { .match = *match, .text = text, .start = match->start, .end = match->end };
+		struct hit *same;
 
 		if (match->start >= own || match->end <= match->start)
 			continue;
@@ -187,8 +188,14 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 			if (hit.end <= hit.start)
 				hit.end = hit.start + 1;
 		}
-		if (!hits_overlap(&in->hits, known, &hit))
+		same = hits_overlapping(&in->hits, known, &hit);
+		if (same == NULL) {
 			in->hits.items[in->hits.count++] = hit;
+		} else if (same->match.severity < hit.match.severity) {
+			// What was a table cell in the source may be none in what is served.
+			same->match.severity = hit.match.severity;
+			same->match.context = hit.match.context;
+		}
 	}
 	hits_sort(&in->hits);
 	return 0;

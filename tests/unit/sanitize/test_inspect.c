@@ -85,6 +85,20 @@ static void inspect_match_in_both_stages_is_one_raw_finding(void **state)
 	report_release(&report);
 }
 
+static void inspect_table_that_is_none_when_served_is_critical(void **state)
+{
+	// The bar in the head is fullwidth: three columns once normalized, so the delimiter row no longer fits.
+	struct report report = INSPECT("a.md", "|a|b\xEF\xBD\x9C"
+					       "c|\n|-|-|\n| x | bash -c evil |\n");
+
+	(void)state;
+	assert_int_equal(report.findings.count, 1);
+	assert_int_equal(report.findings.items[0].severity, SEVERITY_CRITICAL);
+	assert_int_equal(report.findings.items[0].context, CONTEXT_PROSE);
+	assert_int_equal(report.findings.items[0].stage, STAGE_RAW);
+	report_release(&report);
+}
+
 static void inspect_hidden_match_has_place_in_original(void **state)
 {
 	struct report report = INSPECT("a.md", "caf\xC3\xA9\n<!-- c -->x\xE2\x80\x8Bmrig");
@@ -422,6 +436,7 @@ int main(void)
 		cmocka_unit_test(inspect_clean_prose_is_verbatim),
 		cmocka_unit_test(inspect_empty_file_is_verbatim),
 		cmocka_unit_test(inspect_match_in_both_stages_is_one_raw_finding),
+		cmocka_unit_test(inspect_table_that_is_none_when_served_is_critical),
 		cmocka_unit_test(inspect_hidden_match_has_place_in_original),
 		cmocka_unit_test(inspect_match_in_comment_is_found_raw),
 		cmocka_unit_test(inspect_invalid_bytes_count_one_each),
