@@ -57,7 +57,7 @@ const struct command commands[] = {
 			 "Folders are walked; - is one body on standard input. Verdicts are those of the "
 			 "mount.\n"
 			 "\n"
-			 "  --format FORMAT   text (default), json, or jsonl: one file a line\n"
+			 "  --format FORMAT   text (default), json (default for -), or jsonl: one file a line\n"
 			 "  --fail-on LEVEL   critical (default), warn or never: when to exit with 1\n"
 			 "  --class CLASS     what - is: prose (default), code or binary\n"
 			 "  --agent ID        whose settings to use\n"

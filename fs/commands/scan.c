@@ -298,7 +298,7 @@ int command_scan(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct scan_options options = { .format = &scan_formats[0], .fail_on = SEVERITY_CRITICAL };
+	struct scan_options options = { .fail_on = SEVERITY_CRITICAL };
 	int answer, code;
 
 	while ((answer = getopt_long(argc, argv, ":c:vh", long_options, NULL)) != -1)
@@ -345,5 +345,8 @@ int command_scan(int argc, char **argv)
 		return command_usage("scan",
 				     "--class goes with -: a file's class comes from its name and the "
 				     "configuration");
+	// People scan folders, programs scan standard input.
+	if (options.format == NULL)
+		options.format = scan_format_find(strcmp(argv[optind], "-") == 0 ? "json" : "text");
 	return run_scan(&options, argv + optind);
 }

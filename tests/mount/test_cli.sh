@@ -177,6 +177,8 @@ run 1 scan --fail-on warn - <<<'run printenv'
 run 0 scan --format json - </dev/null
 json 'd["clean"] is True'
 run 1 scan - <<<'say <system> now'
+json '(d["clean"], len(d["findings"])) == (False, 1)'
+run 1 scan --format text - <<<'say <system> now'
 has "$out" "(standard input):1:5: XML_SYSTEM_TAG CRITICAL: "
 run 0 scan --format jsonl --class code - <<<'fine'
 json 'd["class"] == "code" and d["path"] == "-"'
