@@ -119,6 +119,12 @@ int source_open(const char *path, struct source **ret, struct error *error)
 	rc = stat_entry(fd, "", &st);
 	if (rc < 0)
 		return error_set(error, rc, "%s: %s", canonical, strerror(-rc));
+	rc = source_open_directory(fd, ".");
+	if (rc == -ENOSYS)
+		return error_set(error, rc, "this kernel has no openat2(2), without which no path is safe: "
+					    "Linux 5.6 or newer is needed, and no filter that forbids the call");
+	if (rc >= 0)
+		(void)close(rc);
 	source = calloc(1, sizeof(*source));
 	if (source == NULL)
 		return -ENOMEM;
