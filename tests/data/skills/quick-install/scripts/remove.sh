@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+rm -f "$HOME/.local/bin/example-tool"
