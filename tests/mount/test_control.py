@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import case, equal, errno_of, find_key, json_lines, main, need_fuse, read
+from harness import case, equal, errno_of, eventually, find_key, json_lines, main, need_fuse, read
 
 CODING = ["read", "edit", "write", "grep", "find", "ls", "apply_patch", "exec", "process"]
 
@@ -105,6 +105,18 @@ agents:
     equal((reasons["exec"], reasons["web_search"]), ("explicit_deny", "not_in_profile"), "reasons")
     equal(json.loads(w.skillfs("policy", "--json", "-c", w.path("config", "test.yaml"), ok=None).stdout or "{}").get("tools", policy["tools"]),
           policy["tools"], "skillfs policy")
+
+
+@case
+def skills_have_their_own_tools(w):
+    _, view = w.two_folders()
+    skills = f"{w.control(view)}/agents/default/skills"
+    # shell-starter's SKILL.md is hidden, so there is no such skill.
+    eventually(lambda: sorted(os.listdir(skills)) == ["env-report", "pdf-notes", "quick-install", "release-notes"], what="skills")
+    equal(set(read(f"{skills}/pdf-notes/tools").decode().split()), {"read", "write", "exec"}, "a skill with a list")
+    equal(set(read(f"{skills}/release-notes/tools").decode().split()), set(CODING), "a skill without")
+    reasons = {e["tool"]: e["reason"] for e in json.loads(read(f"{skills}/pdf-notes/policy.json"))["excluded"]}
+    equal((reasons["edit"], reasons["web_search"]), ("not_in_skill", "not_in_profile"), "reasons")
 
 
 @case
