@@ -27,8 +27,10 @@ for argument in "$@"; do
 done
 
 say() { printf '%s\n' "$*"; }
-die() {
-	printf 'quickstart: %s\n' "$@" >&2
+die() { # WHAT [LINE...]
+	printf 'quickstart: %s\n' "$1" >&2
+	shift
+	[ $# -eq 0 ] || printf '    %s\n' "$@" >&2
 	exit 1
 }
 
