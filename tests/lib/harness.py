@@ -455,16 +455,17 @@ def main(*needs):
         sys.exit(77)
     if not os.access(SKILLFS, os.X_OK):
         sys.exit(f"{SKILLFS} is not there: build it, or set SKILLFS")
-    failed = 0
+    ran = failed = 0
     for function, private in _cases:
         name = function.__name__
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
         started = time.monotonic()
         trouble = run_private(function) if private else run_case(function)
+        ran += 1
         failed += trouble is not None
         print(f"{'FAILED' if trouble else 'ok    '} {name} ({time.monotonic() - started:.1f} s)", flush=True)
         if trouble:
             print(trouble, flush=True)
-    print(f"{len(_cases)} cases, {failed} failed")
-    sys.exit(1 if failed else 0)
+    print(f"{ran} cases, {failed} failed")
+    sys.exit(1 if failed or not ran else 0)
