@@ -168,9 +168,12 @@ static int call(struct launcher *launcher, enum launcher_op op, const char *text
 			rc = launcher_receive(launcher->calls, message, NULL, NULL);
 		if (rc == 0)
 			rc = -EPIPE;
-		else if (rc == 1)
-			rc = message->op == LAUNCHER_DONE ? message->code : -EBADMSG;
+		if (rc == 1 && message->op != LAUNCHER_DONE)
+			rc = -EBADMSG;
+		// What the answer says is no fault of the connection, whatever its code.
 		launcher->broken = rc == -ETIMEDOUT || rc == -EBADMSG;
+		if (rc == 1)
+			rc = message->code;
 	}
 	(void)pthread_mutex_unlock(&launcher->lock);
 	return rc;

@@ -213,7 +213,9 @@ static int run_bounded(const char *program, char *const *args)
 		return -rc;
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ended = (struct pollfd){ .fd = pidfd, .events = POLLIN };
-	rc = pidfd < 0 ? 1 : poll(&ended, 1, HELPER_TIMEOUT_MS);
+	do {
+		rc = pidfd < 0 ? 1 : poll(&ended, 1, HELPER_TIMEOUT_MS);
+	} while (rc < 0 && errno == EINTR);
 	if (rc <= 0)
 		(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0)
