@@ -115,6 +115,27 @@ static int check_folder(const char *workspace, const char *rest)
 	return fd < 0 ? -errno : 0;
 }
 
+// Takes out doubled slashes, "." and a slash at the end, in place: `sub/` and `./sub` are what people and shells write.
+static void tidy(char *path)
+{
+	const char *from = path;
+	char *to = path;
+
+	while (*from != '\0') {
+		size_t len = strcspn(from += strspn(from, "/"), "/");
+
+		if (len > 0 && !(len == 1 && from[0] == '.')) {
+			*to++ = '/';
+			memmove(to, from, len);
+			to += len;
+		}
+		from += len;
+	}
+	if (to == path)
+		*to++ = '/';
+	*to = '\0';
+}
+
 static enum refusal check_cwd(const struct launcher_options *options, struct admission *admission,
 			      struct error *error)
 {
@@ -144,6 +165,7 @@ static enum refusal check_cwd(const struct launcher_options *options, struct adm
 		path = NULL;
 	if (path == NULL)
 		return refuse(error, REFUSAL_CONFIG, "out of memory");
+	tidy(path);
 	if (options->mountpoint != NULL && below(options->mountpoint, path) != NULL &&
 	    (options->control_dir == NULL || below(options->control_dir, path) == NULL)) {
 		// The job finds out whether it is there: nobody in here may wait for the mount.

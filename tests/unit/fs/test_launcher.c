@@ -341,6 +341,54 @@ static void refusals_name_their_reason(void **state)
 	assert_true(count_events(fixture, "tool.policy_filtered") > 0);
 }
 
+static void cwd_as_people_write_it_is_understood(void **state)
+{
+	static const struct {
+		bool absolute;
+		const char *text;
+	} spellings[] = {
+		{ false, "sub" },     { false, "sub/" }, { false, "./sub" }, { false, "sub//" },
+		{ false, "./sub/." }, { true, "/sub/" }, { true, "//sub" },  { true, "/./sub" },
+	};
+	struct fixture *fixture = *state;
+	char path[] = "/tmp/skillfs-cwd-XXXXXX", sub[64], expect[80];
+	struct agent_config *agent = (struct agent_config *)fixture->daemon.agent;
+	struct launcher_options options = { .config = fixture->daemon.config,
+					    .sandbox = &fixture->daemon.sandbox,
+					    .source = "/nonexistent/skills",
+					    .owner = getuid() };
+	struct jobs_observer observer = { .context = fixture, .changed = on_changed, .checked = on_checked };
+	struct error error = { "" };
+
+	assert_non_null(mkdtemp(path));
+	(void)snprintf(sub, sizeof(sub), "%s/sub", path);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	(void)snprintf(expect, sizeof(expect), "%s\n", sub);
+	// The launcher has its configuration from its start.
+	jobs_free(fixture->jobs);
+	launcher_stop(fixture->daemon.launcher);
+	free(agent->workspace);
+	agent->workspace = strdup(path);
+	assert_int_equal(launcher_start(&options, &fixture->daemon.launcher, &error), 0);
+	assert_int_equal(jobs_new(&fixture->daemon, &observer, &fixture->jobs, &error), 0);
+	assert_int_equal(jobs_start(fixture->jobs, &error), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
+		CLEANUP(buf) struct buf output = BUF_INIT;
+		char cwd[80], request[160];
+		json_t *result;
+
+		(void)snprintf(cwd, sizeof(cwd), "%s%s", spellings[i].absolute ? path : "",
+			       spellings[i].text);
+		(void)snprintf(request, sizeof(request), "{\"command\":\"pwd\",\"cwd\":\"%s\"}", cwd);
+		result = finish(fixture, submit(fixture, "default", request), &output);
+		if (output.data == NULL || strcmp(output.data, expect) != 0)
+			fail_msg("%s: %s %s", cwd, text_of(result, "state"), text_of(result, "message"));
+		json_decref(result);
+	}
+	assert_int_equal(rmdir(sub), 0);
+	assert_int_equal(rmdir(path), 0);
+}
+
 static void jobs_above_the_limit_are_refused_busy(void **state)
 {
 	struct fixture *fixture = *state;
@@ -563,6 +611,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(kill_ends_a_job, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refusals_name_their_reason, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cwd_as_people_write_it_is_understood, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(jobs_above_the_limit_are_refused_busy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(old_results_are_let_go, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stop_kills_what_runs, set_up, tear_down),
