@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,14 +18,12 @@
 #include "sandbox/limits.h"
 #include "sanitize/cleanup.h"
 
-enum step { STEP_DESCRIPTORS, STEP_LIMITS, STEP_USER, STEP_DIRECTORY, STEP_EXEC };
+enum step { STEP_DESCRIPTORS, STEP_DEVICES, STEP_LIMITS, STEP_USER, STEP_DIRECTORY, STEP_EXEC };
 
 static const char *const step_names[] = {
-	[STEP_DESCRIPTORS] = "descriptors",
-	[STEP_LIMITS] = "resource limits",
-	[STEP_USER] = "change of user",
-	[STEP_DIRECTORY] = "cwd",
-	[STEP_EXEC] = "exec",
+	[STEP_DESCRIPTORS] = "descriptors", [STEP_DEVICES] = "device files",
+	[STEP_LIMITS] = "resource limits",  [STEP_USER] = "change of user",
+	[STEP_DIRECTORY] = "cwd",           [STEP_EXEC] = "exec",
 };
 
 struct failure {
@@ -94,6 +94,33 @@ static void child_descriptors(const struct launch *launch, const struct job_spec
 		child_fail(count, STEP_DESCRIPTORS, errno);
 }
 
+// The jail's device files are the machine's own, bound by bwrap: a jail that root starts owns them, and one chmod of
+// /dev/null in it would lock out everybody outside. In a mount namespace of ours they are read-only, which bwrap's binds
+// keep and which does not keep anybody from reading and writing the devices. bwrap itself can't say that.
+static int child_devices(void)
+{
+	static const char *const devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+					       "/dev/random", "/dev/urandom", "/dev/tty" };
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return errno == EPERM
+			       ? 0
+			       : -errno; // root of a container without the right: its devices are its own
+	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+		if (mount(devices[i], devices[i], NULL, MS_BIND, NULL) < 0) {
+			if (errno == ENOENT)
+				continue;
+			return -errno;
+		}
+		if (mount(NULL, devices[i], NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NOEXEC,
+			  NULL) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 static int child_user(uid_t uid, gid_t gid)
 {
 	if (geteuid() == 0 && (uid != 0 || gid != 0)) {
@@ -116,6 +143,9 @@ _Noreturn static void child(const struct launch *launch, const struct job_spec *
 	report = report_number(launch);
 	(void)setsid();
 	(void)umask(022);
+	rc = launch->tier >= TIER_BWRAP && geteuid() == 0 && spec->uid == 0 ? child_devices() : 0;
+	if (rc < 0)
+		child_fail(report, STEP_DEVICES, -rc);
 	rc = limits_apply(spec->sandbox);
 	if (rc < 0)
 		child_fail(report, STEP_LIMITS, -rc);

@@ -232,6 +232,16 @@ static void jail_cannot_reach_the_program_outside(void **state)
 	assert_int_equal(before.st_ctim.tv_nsec, after.st_ctim.tv_nsec);
 }
 
+// The same mode and group as before: nothing is changed outside when it fails to fail.
+static void jail_cannot_change_devices(void **state)
+{
+	static const char line[] = "for d in null zero full random urandom tty; do f=/dev/$d; chmod \"$(stat "
+				   "-c %a $f)\" $f && echo $f; "
+				   "done 2>/dev/null; echo x >/dev/null && head -c 3 /dev/zero | wc -c";
+
+	assert_string_equal(jail_output(need_jail(state), line).out, "3\n");
+}
+
 static void jail_home_writes_stay_inside(void **state)
 {
 	struct jail *jail = need_jail(state);
@@ -434,6 +444,7 @@ static int run(void)
 		cmocka_unit_test(jail_files_outside_are_absent_or_read_only),
 		cmocka_unit_test(jail_workspace_is_writable_outside),
 		cmocka_unit_test(jail_cannot_reach_the_program_outside),
+		cmocka_unit_test(jail_cannot_change_devices),
 		cmocka_unit_test(jail_home_writes_stay_inside),
 		cmocka_unit_test(jail_dangerous_calls_are_denied),
 		cmocka_unit_test(jail_new_namespaces_are_denied),
