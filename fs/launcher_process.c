@@ -21,8 +21,8 @@
 #include "fs/workspace.h"
 #include "sanitize/cleanup.h"
 
-#define ORPHAN_CHECK_MS    1000
-#define REMOVERS_MAX       32
+#define ORPHAN_CHECK_MS 1000
+#define REMOVERS_MAX    32
 
 enum { FD_STDIN, FD_STDOUT, FD_STDERR, FD_COUNT };
 
@@ -282,6 +282,7 @@ static int spawn(struct process *process, struct run *run, struct error *error)
 			(struct strv){ .items = shell, .count = ARRAY_SIZE(shell), .cap = ARRAY_SIZE(shell) };
 	spec.env = request->env;
 	spec.view = process->options->mountpoint;
+	spec.view_type = CONTENT_TYPE;
 	if (spec.view == NULL || strcmp(process->options->source, spec.view) != 0)
 		spec.source = process->options->source;
 	spec.hide = process->options->control_dir;

@@ -39,8 +39,16 @@ static const char *const fixed_options[] = {
 // Runs "$@" under a limit of $1 processes, which counts from one in the jail's own user namespace: set outside, it would
 // count all that the user runs. bash says -u, dash -p. A command that is missing is exit code 127 here; bwrap itself
 // can't tell it from a failure of its own.
+// Before that it looks whether the view, $2, is of the type $3, unless that is empty: bwrap binds by name, and when the
+// skills were unmounted a moment before, what stands there is the raw folder. In here nobody can change it any more. The
+// mount table is read, and no file asked, since a view that hangs must not hold what does not use it.
 static const char wrapper[] =
-	"ulimit -u \"$1\" 2>/dev/null || ulimit -p \"$1\" 2>/dev/null; shift; exec \"$@\"";
+	"ulimit -u \"$1\" 2>/dev/null || ulimit -p \"$1\" 2>/dev/null; v=$2; t=$3; shift 3; "
+	"if [ -n \"$t\" ]; then f=; "
+	"while read -r a b c d p r; do [ \"$p\" != \"$v\" ] || f=$r; done </proc/self/mountinfo; "
+	"case $f in *\" - $t \"*) ;; *) echo 'skillfs: the skills are not mounted any more' >&2; exit 125;; "
+	"esac; "
+	"fi; unset a b c d f p r t v; exec \"$@\"";
 
 // Options, NUL separated, as --args wants them.
 struct options {
@@ -176,19 +184,41 @@ static bool command_exists(const char *name, const char *path)
 	return false;
 }
 
+// A path as /proc/self/mountinfo writes it.
+static int mount_table_name(const char *path, struct buf *ret)
+{
+	int rc = 0;
+
+	for (; rc == 0 && *path != '\0'; path++)
+		rc = strchr(" \t\n\\", *path) == NULL ? buf_append_byte(ret, (unsigned char)*path)
+						      : buf_printf(ret, "\\%03o", (unsigned)*path);
+	return rc;
+}
+
 static int put_command(struct launch *launch, const struct job_spec *spec, const struct strv *env)
 {
 	// The kernel does not hold the number of processes for root.
 	const bool counted = spec->sandbox->pids_max > 0 && spec->uid != 0;
+	const bool checked = spec->view != NULL && spec->view_type != NULL;
+	CLEANUP(buf) struct buf view = BUF_INIT;
 	char pids[16];
 	int rc = strv_add(&launch->argv, "--");
+
+	if (rc == 0 && checked)
+		rc = mount_table_name(spec->view, &view);
 
 	if (counted)
 		(void)snprintf(pids, sizeof(pids), "%u", spec->sandbox->pids_max);
 	else
 		(void)snprintf(pids, sizeof(pids), "unlimited");
-	if (counted || !command_exists(spec->argv.items[0], environment_get(env, "PATH"))) {
-		const char *const prefix[] = { "/bin/sh", "-c", wrapper, "sh", pids };
+	if (counted || checked || !command_exists(spec->argv.items[0], environment_get(env, "PATH"))) {
+		const char *const prefix[] = { "/bin/sh",
+					       "-c",
+					       wrapper,
+					       "sh",
+					       pids,
+					       checked ? view.data : "",
+					       checked ? spec->view_type : "" };
 
 		for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(prefix); i++)
 			rc = strv_add(&launch->argv, prefix[i]);

@@ -20,6 +20,8 @@ struct job_spec {
 	const char *workspace; // canonical, exists, read-write; NULL: none, and cwd may be "/" (the probe)
 	const char *view;      // canonical path of the skills mount, read-only; NULL when there is none
 	const char *
+		view_type; // what the view must be mounted as inside ("fuse.skillfs"), or nothing runs; NULL: not checked
+	const char *
 		source; // canonical path of the raw skills when it is not the view's; must not be seen inside; NULL
 	const char *hide; // canonical path that must not be seen inside (the control directory); NULL
 	const char *cwd;  // absolute, in the workspace or the view

@@ -384,6 +384,39 @@ static int hung_view(struct jail *jail)
 	return 0;
 }
 
+// bwrap binds what stands at the view's name: a folder that is no mount of ours is the raw source.
+static void jail_view_of_another_kind_is_not_shown(void **state)
+{
+	static const char line[] = "while read -r a b c d p r; do [ \"$p\" != \"$0\" ] || f=${r#* - }; done "
+				   "</proc/self/mountinfo; echo \"${f%% *}\"";
+	static const char *const views[] = { "view", "view of\tthe \\ skills" };
+	struct jail *jail = need_jail(state);
+	struct outcome outcome;
+	char view[128], type[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		(void)snprintf(view, sizeof(view), "%s/%s", jail->root, views[i]);
+		assert_true(mkdir(view, 0755) == 0 || errno == EEXIST);
+		jail->spec.view = view;
+		outcome = jail_run_argv(
+			jail, (const char *const[]){ "/bin/sh", "-c", line, i == 0 ? view : "", NULL });
+		if (i == 0)
+			(void)snprintf(type, sizeof(type), "%.*s", (int)strcspn(outcome.out, "\n"),
+				       outcome.out);
+		assert_true(strlen(type) > 1);
+		jail->spec.view_type = "fuse.skillfs";
+		outcome = jail_run(jail, "echo ran; cat ../view/SKILL.md");
+		assert_string_equal(outcome.out, "");
+		assert_int_equal(outcome.result.exit_code, 125);
+		assert_non_null(strstr(outcome.err, "not mounted"));
+		jail->spec.view_type = type;
+		outcome = jail_run(jail, "echo ran");
+		assert_string_equal(outcome.out, "ran\n");
+		jail->spec.view_type = NULL;
+	}
+	jail->spec.view = jail->view;
+}
+
 static void jail_hung_view_blocks_nobody(void **state)
 {
 	struct jail *jail = need_jail(state);
@@ -438,6 +471,7 @@ static int run(void)
 		cmocka_unit_test(jail_killed_at_any_moment_leaves_nothing),
 		cmocka_unit_test(jail_many_at_once_all_end),
 		cmocka_unit_test(jail_command_on_the_view_runs),
+		cmocka_unit_test(jail_view_of_another_kind_is_not_shown),
 		cmocka_unit_test(jail_hung_view_blocks_nobody),
 		cmocka_unit_test(jail_root_drops_to_the_user),
 	};
