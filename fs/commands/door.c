@@ -54,8 +54,12 @@ int door_open(const char *path, struct door *ret, struct error *error)
 	const char *below;
 	int rc = resolve(path, &real, &existing, error);
 
-	if (rc == 0)
+	if (rc == 0) {
 		rc = mount_of(existing, &mountpoint, &control, error);
+		// Not the folder that was looked at in its place.
+		if (rc == -ENOENT && strcmp(existing, real) != 0)
+			rc = error_set(error, rc, "%s: no skillfs mount holds it", real);
+	}
 	if (rc < 0)
 		return rc;
 	if (control == NULL)

@@ -156,7 +156,7 @@ static int split_answer(const struct buf *answer, size_t *ret_output, json_t **r
 }
 
 // Copies a job's kept stream; false when the mount does not keep it apart.
-static bool copy_stream(const char *jobs, json_int_t job, const char *name, FILE *out)
+static bool copy_stream(const char *jobs, json_int_t job, const char *name, FILE *out, size_t *ret_len)
 {
 	CLEANUP(buf) struct buf path = BUF_INIT;
 	CLEANUP(buf) struct buf data = BUF_INIT;
@@ -169,12 +169,23 @@ static bool copy_stream(const char *jobs, json_int_t job, const char *name, FILE
 		return false;
 	if (data.len > 0)
 		(void)fwrite(data.data, 1, data.len, out);
+	*ret_len = data.len;
 	return true;
 }
 
 static const char *text_of(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));
+}
+
+// Cut output must not pass for all of it.
+static void say_cut(const json_t *result, const char *total_key, const char *what, size_t kept)
+{
+	json_int_t total = json_integer_value(json_object_get(result, total_key));
+
+	if (total > (json_int_t)kept)
+		command_errorf("exec", "%s was cut: %zu of %" JSON_INTEGER_FORMAT " bytes were kept", what,
+			       kept, total);
 }
 
 static void say_warnings(const json_t *result)
@@ -238,6 +249,7 @@ static int print_answer(const struct exec_options *options, const char *jobs, co
 {
 	json_int_t job = json_integer_value(json_object_get(result, "job"));
 	CLEANUP(buf) struct buf line = BUF_INIT;
+	size_t out = 0, err = 0;
 
 	if (options->json) {
 		if (json_append(&line, result, true) < 0)
@@ -246,14 +258,18 @@ static int print_answer(const struct exec_options *options, const char *jobs, co
 		return exit_code(result, true);
 	}
 	// The two streams apart where the mount keeps them, else merged as they came.
-	if (job <= 0 || !copy_stream(jobs, job, "stdout", stdout)) {
+	if (job <= 0 || !copy_stream(jobs, job, "stdout", stdout, &out)) {
 		if (output > 0)
 			(void)fwrite(answer->data, 1, output, stdout);
+		(void)fflush(stdout);
+		if (json_is_true(json_object_get(result, "truncated")))
+			command_errorf("exec", "the output was cut: its last %zu bytes were kept", output);
 	} else {
 		(void)fflush(stdout);
-		(void)copy_stream(jobs, job, "stderr", stderr);
+		(void)copy_stream(jobs, job, "stderr", stderr, &err);
+		say_cut(result, "stdoutBytes", "standard output", out);
+		say_cut(result, "stderrBytes", "standard error", err);
 	}
-	(void)fflush(stdout);
 	say_warnings(result);
 	return exit_code(result, false);
 }

@@ -104,6 +104,12 @@ def command_line_exits_with_the_command_s_code(w):
     result = w.skillfs("exec", "-m", view, "--cwd-does-not-exist", "--", "true", ok=None)
     assert result.returncode in (2, 125), result
     w.skillfs("exec", "-m", w.path("home"), "--", "true", ok=125)
+    assert w.path("home") in w.skillfs("audit", w.path("home", "missing"), ok=2).stderr
+    for stream, name in (("1", "standard output"), ("2", "standard error")):
+        whole = w.skillfs("exec", "-m", view, "--", "sh", "-c", f"head -c 400000 /dev/zero | tr '\\0' x >&{stream}")
+        cut = w.skillfs("exec", "-m", view, "--", "sh", "-c", f"head -c 600000 /dev/zero | tr '\\0' x >&{stream}")
+        assert "was cut" not in whole.stderr, whole.stderr[-200:]
+        assert f"{name} was cut: 500000 of 600000 bytes were kept" in cut.stderr, cut.stderr[-200:]
     result = w.skillfs("exec", "-m", view, "--timeout", "1", "--", "sleep", "20", ok=None)
     assert result.returncode in (124, 125), result
     report = json.loads(w.skillfs("exec", "-m", view, "--json", "--", "sh", "-c", "exit 5", ok=None).stdout.strip().splitlines()[-1])
