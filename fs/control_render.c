@@ -98,11 +98,15 @@ static json_t *status_warnings(const struct render_context *context)
 	add_texts(list, &daemon->warnings);
 	add_texts(list, &daemon->config->warnings);
 	if (sandbox->tier == TIER_NONE)
-		(void)json_array_append_new(list, json_sprintf("commands run without a sandbox%s%s%s%s",
-							       sandbox->reason == NULL ? "" : ": ",
-							       sandbox->reason == NULL ? "" : sandbox->reason,
-							       sandbox->hint == NULL ? "" : "; ",
-							       sandbox->hint == NULL ? "" : sandbox->hint));
+		(void)json_array_append_new(
+			list, json_sprintf("%s%s%s%s%s",
+					   daemon_may_run_open(daemon)
+						   ? "commands run without a sandbox"
+						   : "exec refuses all commands, there is no sandbox",
+					   sandbox->reason == NULL ? "" : ": ",
+					   sandbox->reason == NULL ? "" : sandbox->reason,
+					   sandbox->hint == NULL ? "" : "; ",
+					   sandbox->hint == NULL ? "" : sandbox->hint));
 	for (size_t i = 0; i < daemon->config->agent_count; i++) {
 		const struct agent_config *agent = &daemon->config->agents[i];
 

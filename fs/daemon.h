@@ -50,6 +50,19 @@ struct daemon {
 	uid_t owner;
 };
 
+// Whether any agent's commands would run where there is no sandbox; the others' are refused then.
+static inline bool daemon_may_run_open(const struct daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->config->agent_count; i++) {
+		const struct exec_sandbox *sandbox = &daemon->config->agents[i].sandbox;
+
+		if (sandbox->enabled != SANDBOX_REQUIRED && sandbox->network != NETWORK_BROKER_ONLY &&
+		    !sandbox->secure_credential_home)
+			return true;
+	}
+	return false;
+}
+
 // What content.c counts, for status; all since start.
 struct content_counters {
 	uint64_t messages, lookups, reads, listings;

@@ -212,7 +212,9 @@ static void print_warnings(const struct daemon *daemon)
 	for (size_t i = 0; i < daemon->warnings.count; i++)
 		fprintf(stderr, "skillfs: warning: %s\n", daemon->warnings.items[i]);
 	if (daemon->sandbox.tier == TIER_NONE && daemon->options.control_dir != NULL)
-		fprintf(stderr, "skillfs: WARNING: exec runs commands WITHOUT a sandbox: %s%s%s\n",
+		fprintf(stderr, "skillfs: WARNING: %s: %s%s%s\n",
+			daemon_may_run_open(daemon) ? "exec runs commands WITHOUT a sandbox" :
+						      "exec refuses all commands, there is no sandbox",
 			daemon->sandbox.reason == NULL ? "none was found" : daemon->sandbox.reason,
 			daemon->sandbox.hint == NULL ? "" : "; ",
 			daemon->sandbox.hint == NULL ? "" : daemon->sandbox.hint);

@@ -44,8 +44,11 @@ def missing_bwrap_warns_everywhere_and_runs(w):
 
 @case
 def required_refuses_without_a_jail(w):
+    result = w.skillfs("mount", "-c", w.config(with_mode("required")), w.sample("told"), env=NO_BWRAP)
+    assert "refuses all commands" in result.stderr and "WITHOUT" not in result.stderr, result.stderr
     _, view = w.two_folders(config=with_mode("required"), env=NO_BWRAP)
     control = w.control(view)
+    assert any("refuses all commands" in text for text in w.status(control)["warnings"]), w.status(control)
     _, result = w.refused(control, f"echo it-ran > {w.path('home')}/ran; echo it-ran\n".encode())
     equal(result["reason"], "config", "the reason")
     assert "required" in result["message"], result
