@@ -27,6 +27,19 @@ def jail_is_there_and_named(w):
 
 
 @case
+def jail_is_there_for_a_starter_that_ignores_its_children(w):
+    source, view = w.sample("source"), w.path("view")
+    os.mkdir(view)
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    started = w.run(sys.executable, "-c", ignoring, SKILLFS, "mount", source, view)
+    assert "WITHOUT" not in started.stderr, started.stderr
+    control = w.control(view)
+    output, result = w.door(control, "sleep 1 & echo jail-$((40 + 2)); exit 7\n")
+    equal((output, result["state"], result["exitCode"]), (b"jail-42\n", "exited", 7), "the answer")
+    assert result["tier"].startswith("bwrap"), result
+
+
+@case
 def missing_bwrap_warns_everywhere_and_runs(w):
     source, view = w.sample("source"), w.path("view")
     mounted = w.mount(source, view, env=NO_BWRAP)
