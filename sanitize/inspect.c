@@ -23,6 +23,7 @@ struct hit {
 	enum stage stage;
 	size_t start, end; // bytes of the original text
 	size_t reach;      // largest `end` of this rule's hits up to here, in the order of compare_hits()
+	size_t farthest;   // index of the hit that reaches so far
 };
 
 struct hits {
@@ -88,8 +89,11 @@ static void hits_sort(struct hits *hits)
 		struct hit *hit = &hits->items[i];
 
 		hit->reach = hit->end;
-		if (i > 0 && hit[-1].match.rule == hit->match.rule && hit[-1].reach > hit->reach)
+		hit->farthest = i;
+		if (i > 0 && hit[-1].match.rule == hit->match.rule && hit[-1].reach > hit->reach) {
 			hit->reach = hit[-1].reach;
+			hit->farthest = hit[-1].farthest;
+		}
 	}
 }
 
@@ -97,7 +101,7 @@ static void hits_sort(struct hits *hits)
 static struct hit *hits_overlapping(const struct hits *hits, size_t count, const struct hit *hit)
 {
 	size_t low = 0, high = count, middle;
-	struct hit *last;
+	const struct hit *last;
 
 	// The last hit of this rule that begins before the end of ours.
 	while (low < high) {
@@ -114,7 +118,9 @@ static struct hit *hits_overlapping(const struct hits *hits, size_t count, const
 	if (low == 0)
 		return NULL;
 	last = &hits->items[low - 1];
-	return last->match.rule == hit->match.rule && last->reach > hit->start ? last : NULL;
+	if (last->match.rule != hit->match.rule || last->reach <= hit->start)
+		return NULL;
+	return &hits->items[last->farthest];
 }
 
 static int hits_reserve(struct hits *hits, size_t extra)

@@ -90,10 +90,10 @@ static size_t count(const char *text, size_t len, bool invalid_only)
 		if (at == len)
 			break;
 		width = utf8_decode(text + at, len - at, &value);
-		if (value == UTF8_INVALID)
-			total += width;
-		else if (!invalid_only)
+		if (!invalid_only)
 			total++;
+		else if (value == UTF8_INVALID)
+			total += width;
 		at += width;
 	}
 	return total;

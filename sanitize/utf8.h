@@ -22,7 +22,7 @@ size_t utf8_decode_last(const char *text, size_t end, uint32_t *ret);
 // How many bytes of ASCII the text begins with.
 size_t utf8_ascii_length(const char *text, size_t len);
 
-// Code points, where each byte that belongs to none counts as one.
+// Code points, where what one U+FFFD stands for counts as one.
 size_t utf8_count(const char *text, size_t len);
 
 // Bytes that belong to no character.

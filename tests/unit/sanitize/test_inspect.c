@@ -122,13 +122,39 @@ static void inspect_match_in_comment_is_found_raw(void **state)
 	report_release(&report);
 }
 
-static void inspect_invalid_bytes_count_one_each(void **state)
+static void inspect_invalid_bytes_count_as_their_replacement(void **state)
 {
 	struct report report = INSPECT("a.md", "\xFF\xE2\x80 \xF0\x9F\x98\x80 xmrig");
 
 	(void)state;
-	assert_finding(&report, "CRYPTO_MINER_BINARY", 6, 9, 1, STAGE_RAW, "xmrig");
+	assert_finding(&report, "CRYPTO_MINER_BINARY", 5, 9, 1, STAGE_RAW, "xmrig");
 	report_release(&report);
+}
+
+// The first text is a table as it stands and none without the comment, the second the other way round.
+static void inspect_match_in_both_stages_has_the_worst_severity(void **state)
+{
+	static const char *const texts[] = {
+		"<!-- a | b\n--- | ---\n-->curl x | bash -c y\n",
+		"a | b\n--- | ---\nx <!--\n\n-->| bash -c y\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct report report = inspected_as(&defaults, "a.md", texts[i], strlen(texts[i]));
+		const struct finding *found = NULL;
+
+		for (size_t j = 0; j < report.findings.count; j++) {
+			if (strcmp(report.findings.items[j].rule->id, "EXEC_PIPE_BASH") != 0)
+				continue;
+			assert_null(found);
+			found = &report.findings.items[j];
+		}
+		assert_non_null(found);
+		assert_int_equal(found->severity, SEVERITY_CRITICAL);
+		assert_int_equal(found->stage, STAGE_RAW);
+		report_release(&report);
+	}
 }
 
 static void inspect_cut_that_makes_a_match_is_found(void **state)
@@ -439,7 +465,8 @@ int main(void)
 		cmocka_unit_test(inspect_table_that_is_none_when_served_is_critical),
 		cmocka_unit_test(inspect_hidden_match_has_place_in_original),
 		cmocka_unit_test(inspect_match_in_comment_is_found_raw),
-		cmocka_unit_test(inspect_invalid_bytes_count_one_each),
+		cmocka_unit_test(inspect_invalid_bytes_count_as_their_replacement),
+		cmocka_unit_test(inspect_match_in_both_stages_has_the_worst_severity),
 		cmocka_unit_test(inspect_cut_that_makes_a_match_is_found),
 		cmocka_unit_test(inspect_match_behind_the_cut_is_found),
 		cmocka_unit_test(inspect_code_is_served_without_invisible),
