@@ -71,6 +71,8 @@ static size_t wrapped_end(const struct scan_text *text, size_t start, size_t wid
 
 		if (last == at || last - at > width)
 			break;
+		while (feed < text->len && byte_is_space(text->data[feed]))
+			feed++;
 		if (feed < text->len && text->data[feed] == '\r')
 			feed++;
 		if (feed < text->len && text->data[feed] != '\n')

@@ -6,10 +6,14 @@
 #include "sanitize/check.h"
 #include "sanitize/check_word.h"
 
-// Arguments of nc looked at, and the longest group of flags.
-#define ARGUMENTS_MAX 12
-#define ARGUMENT_MAX  256
-#define GROUP_MAX     8
+// Arguments of nc looked at, those of them that are no flag nor stand behind one (host and port), the longest
+// argument and the longest group of flags.
+#define ARGUMENTS_MAX   12
+#define POSITIONALS_MAX 2
+#define ARGUMENT_MAX    256
+#define GROUP_MAX       8
+// Quoted text longer than this is none.
+#define QUOTED_MAX 256
 
 static const char *const binaries[] = { "curl", "wget", "bash", "sh", "nc", "ncat", NULL };
 static const char *const subshell_binaries[] = { "curl", "wget", "bash", "sh", "nc",
@@ -76,6 +80,25 @@ static bool opens_group(const struct scan_text *text, size_t at)
 	return byte_is_blank(before) || (before != '\0' && strchr("$(<>|;&!=", before) != NULL);
 }
 
+// Behind the escaped character or the quoted text at `at`, where parentheses group nothing; `at` when there is none.
+// A quote behind a word is an apostrophe, and quoted text that goes on past `end` is looked at.
+static size_t skip_literal(const struct scan_text *text, size_t at, size_t end)
+{
+	const char *open = text->data + at, *close;
+	size_t left = end - at - 1;
+
+	if (*open == '\\')
+		return left > 0 ? at + 2 : at;
+	if ((*open != '"' && *open != '\'') || byte_is_word(open[-1]))
+		return at;
+	if (left > QUOTED_MAX)
+		left = QUOTED_MAX;
+	close = memchr(open + 1, *open, left);
+	if (close == NULL || memchr(open, '\n', (size_t)(close - open)) != NULL)
+		return at;
+	return at + (size_t)(close - open) + 1;
+}
+
 // `$(`: the match runs from the outermost opener around a binary to the first `)` behind it.
 bool check_subshell(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
 		    size_t *resume)
@@ -89,6 +112,12 @@ bool check_subshell(const struct scan_text *text, size_t *start, size_t *end, en
 		return false;
 	}
 	for (at = *end; at < binary; at++) {
+		size_t behind = skip_literal(text, at, binary);
+
+		if (behind > at) {
+			at = behind - 1;
+			continue;
+		}
 		if (text->data[at] == '(' && opens_group(text, at)) {
 			depth++;
 		} else if (text->data[at] == ')' && --depth == 0) {
@@ -131,35 +160,66 @@ bool check_backtick(const struct scan_text *text, size_t *start, size_t *end, en
 	return false;
 }
 
+// The end of the flag group at `at` (`-lvp`, `-4l`, `-p4444`) when e, l or p is in it, else 0.
+static size_t listening_flag_end(const struct scan_text *text, size_t at)
+{
+	size_t first = at + 1, letters;
+	bool found = false;
+
+	while (first < text->len && (text->data[first] == '4' || text->data[first] == '6'))
+		first++;
+	for (letters = first; letters < text->len && byte_is_letter(text->data[letters]); letters++) {
+		if (letters - first < GROUP_MAX && strchr("elpELP", text->data[letters]) != NULL)
+			found = true;
+	}
+	if (letters - first > GROUP_MAX || text_has(text, at, "-help"))
+		return 0;
+	while (letters < text->len && byte_is_digit(text->data[letters]))
+		letters++;
+	return found && (letters == text->len || !byte_is_word(text->data[letters])) ? letters : 0;
+}
+
+// Behind a placeholder such as `<ip>`; `at` when there is none.
+static size_t skip_placeholder(const struct scan_text *text, size_t at)
+{
+	size_t end = at + 1;
+
+	if (at >= text->len || text->data[at] != '<')
+		return at;
+	while (end < text->len && end - at < QUOTED_MAX &&
+	       (byte_is_word(text->data[end]) || text->data[end] == '-'))
+		end++;
+	return end > at + 1 && end < text->len && text->data[end] == '>' ? end + 1 : at;
+}
+
 // nc or ncat: the flags among the arguments on its line; one group must hold e, l or p.
 static bool netcat_listens(const struct scan_text *text, size_t at, size_t *ret_end)
 {
-	int count;
+	static const char *const names[] = { "nc", "ncat", NULL };
+	int count, positionals = 0;
+	bool behind_flag = false;
 
 	at = skip_blanks(text, at);
 	for (count = 0; count < ARGUMENTS_MAX; count++) {
-		size_t start = at, letters;
+		size_t start = at, flag_end;
 
 		if (at >= text->len)
 			return false;
-		if (text->data[at] == '-' && at + 1 < text->len && byte_is_letter(text->data[at + 1])) {
-			bool found = false;
-
-			for (letters = at + 1; letters < text->len && byte_is_letter(text->data[letters]);
-			     letters++) {
-				if (letters - at <= GROUP_MAX &&
-				    strchr("elpELP", text->data[letters]) != NULL)
-					found = true;
-			}
-			if (letters - at > GROUP_MAX + 1 || text_has(text, at, "-help"))
-				found = false;
-			while (letters < text->len && byte_is_digit(text->data[letters]))
-				letters++;
-			if (found && (letters == text->len || !byte_is_word(text->data[letters]))) {
-				*ret_end = letters;
+		if (text->data[at] == '-') {
+			flag_end = listening_flag_end(text, at);
+			if (flag_end > 0) {
+				*ret_end = flag_end;
 				return true;
 			}
+			behind_flag = true;
+		} else {
+			// A sentence about nc, or the next nc.
+			if (word_is_one_of(text, at, word_end(text, at), names) ||
+			    (!behind_flag && ++positionals > POSITIONALS_MAX))
+				return false;
+			behind_flag = false;
 		}
+		at = skip_placeholder(text, at);
 		while (at < text->len && at - start < ARGUMENT_MAX && !byte_is_blank(text->data[at]) &&
 		       (text->data[at] == '\0' || strchr("|;&()<>`", text->data[at]) == NULL))
 			at++;

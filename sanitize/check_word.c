@@ -139,14 +139,27 @@ bool flag_asks_version(const struct scan_text *text, size_t at, size_t *ret_end)
 	return false;
 }
 
+static const char *const sudo_options[] = {
+	"user", "other-user", "group", "prompt", "close-from",      "chdir",
+	"host", "role",       "type",  "chroot", "command-timeout", NULL
+};
+static const char *const env_options[] = { "unset", "chdir", NULL };
+static const char *const no_options[] = { NULL };
+
 // Commands that run the command behind their flags, and the flags of theirs that take an argument.
 static const struct wrapper {
 	const char *name;
 	const char *with_argument;
+	const char *const *options; // long ones
+	char command;               // this flag's argument is the command line
 	bool assignments;
 } wrappers[] = {
-	{ "sudo", "uUgpCDhrtTR", true }, { "doas", "uCa", false }, { "env", "uCP", true },
-	{ "exec", "a", false },          { "nohup", "", false },   { "command", "", false },
+	{ "sudo", "uUgpCDhrtTR", sudo_options, '\0', true },
+	{ "doas", "uCa", no_options, '\0', false },
+	{ "env", "uCP", env_options, 'S', true },
+	{ "exec", "a", no_options, '\0', false },
+	{ "nohup", "", no_options, '\0', false },
+	{ "command", "", no_options, '\0', false },
 };
 
 static const struct wrapper *wrapper_find(const struct scan_text *text, size_t start, size_t end)
@@ -187,23 +200,71 @@ static size_t skip_argument(const struct scan_text *text, size_t at)
 	return at;
 }
 
+// Whether the next argument belongs to the flag [start, end).
+static bool flag_takes_next(const struct scan_text *text, size_t start, size_t end,
+			    const struct wrapper *wrapper)
+{
+	const char *const *option;
+
+	if (text_has(text, start, "--")) {
+		for (option = wrapper->options; *option != NULL; option++) {
+			if (strlen(*option) == end - start - 2 && text_has(text, start + 2, *option))
+				return true;
+		}
+		return false;
+	}
+	// In a group the first letter that takes an argument takes the rest of the group, if there is any.
+	for (start++; start < end && byte_is_letter(text->data[start]); start++) {
+		if (strchr(wrapper->with_argument, text->data[start]) != NULL)
+			return start + 1 == end;
+	}
+	return false;
+}
+
+// Where the command line begins that the flag [start, end) of a wrapper is given (`env -S "bash -e"`), else 0.
+static size_t flag_command(const struct scan_text *text, size_t start, size_t end,
+			   const struct wrapper *wrapper)
+{
+	static const char option[] = "--split-string";
+	size_t at = start + 1;
+
+	if (wrapper->command == '\0')
+		return 0;
+	if (text_has(text, start, option)) {
+		at = start + strlen(option);
+		at += at < end && text->data[at] == '=';
+	} else {
+		while (at < end && byte_is_letter(text->data[at]) && text->data[at] != wrapper->command)
+			at++;
+		if (at == end || text->data[at] != wrapper->command)
+			return 0;
+		at++;
+	}
+	at = skip_blanks(text, at);
+	return at < text->len && (text->data[at] == '"' || text->data[at] == '\'') ? at + 1 : at;
+}
+
 // Behind the flags (and assignments) of a wrapper and the blanks that follow.
 static size_t skip_flags(const struct scan_text *text, size_t at, const struct wrapper *wrapper)
 {
+	bool inside = false; // the argument of a flag that is a command line
 	int count;
 
 	for (count = 0; count < FLAG_MAX; count++) {
 		size_t start = skip_blanks(text, at), end;
 
-		if (start >= text->len || start == at)
+		if (start >= text->len || (start == at && !inside))
 			return start;
+		inside = false;
 		if (text->data[start] == '-') {
-			bool takes = start + 2 < text->len && byte_is_letter(text->data[start + 1]) &&
-				     strchr(wrapper->with_argument, text->data[start + 1]) != NULL &&
-				     blank_at(text, start + 2) > 0;
-
 			at = skip_argument(text, start);
-			if (takes)
+			end = flag_command(text, start, at, wrapper);
+			if (end > 0) {
+				inside = true;
+				at = end;
+				continue;
+			}
+			if (flag_takes_next(text, start, at, wrapper))
 				at = skip_argument(text, skip_blanks(text, at));
 			continue;
 		}

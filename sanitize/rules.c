@@ -19,10 +19,20 @@
 #define ASCII  "[\\t-\\r ]"
 #define BLANKS ASCII "*+(?:" WIDE ASCII "*+)*+"
 #define BLANK1 "(?:" ASCII "|" WIDE ")" BLANKS
+// The same between the words of a command, where an escaped line end is a blank, too.
+#define LINE_END "\\\\\\r?\\n"
+#define GAP      BLANKS "(?:" LINE_END BLANKS ")*+"
+#define GAP1     "(?:" ASCII "|" WIDE "|" LINE_END ")" GAP
 // One element of a path below /proc: self, a number, a glob, a variable, a placeholder.
-#define VARIABLE "\\$(?:\\w{1,64}+|\\{[^}\\s]{1,64}+\\}|[$!?]|\\([^)\\s]{1,64}+\\))"
-#define PROC_ID  "(?:(?:thread-)?self|[0-9*?\\[\\]-]{1,32}+|" VARIABLE "|\\{\\w{0,64}+\\}|<\\w{1,64}+>|%[ds])"
-#define SLASHES  "/(?:\\.?/)*+"
+#define VARIABLE "\\$(?:\\w{1,64}+|\\{[^}\\s]{1,64}+\\}|[$!?]|\\([^)\\r\\n]{1,64}+\\))|`[^`\\r\\n]{1,64}+`"
+#define PROC_ID                                                                                              \
+	"[\"']?(?:(?:thread-)?self|[0-9*?\\[\\]-]{1,32}+|" VARIABLE                                          \
+	"|#?\\{[^{}/\\s]{0,64}+\\}|<\\w{1,64}+>|"                                                            \
+	"\\[\\w{1,64}+\\]|%[ds])[\"']?"
+#define SLASHES "/(?:\\.?/)*+"
+// Attributes, some of them quoted with angle brackets inside.
+#define UNQUOTED          "[^<>\"']{0,64}+"
+#define QUOTED_ATTRIBUTES "(?:" UNQUOTED "(?:\"[^\"]{0,64}+\"|'[^']{0,64}+')){1,4}+" UNQUOTED
 // A literal that PCRE2 must not look for ahead of a match: it does so in texts of up to 500 kB only, which
 // makes a text without it cost several times as much at twice the size.
 #define LATE(literal) "(?:" literal "|(?!))"
@@ -78,8 +88,8 @@ const struct rule rules[] = {
 		.category = "env_harvesting",
 		.severity = SEVERITY_WARN,
 		.description = "Environment dump piped to exfiltration or encoding",
-		.pattern = "\\b(?:env|export" BLANK1 "-p|declare" BLANK1 "-x)\\b" BLANKS LATE(
-			"\\|(?!\\|)") "&?" BLANKS "(?:grep|sort|tee|curl|nc|base64)\\b",
+		.pattern = "\\b(?:env|export" GAP1 "-p|declare" GAP1
+			   "-x)\\b" GAP LATE("\\|(?!\\|)") "&?" GAP "(?:grep|sort|tee|curl|nc|base64)\\b",
 	},
 	{
 		.id = "CRYPTO_STRATUM",
@@ -126,7 +136,7 @@ const struct rule rules[] = {
 		.category = "network_exfiltration",
 		.severity = SEVERITY_CRITICAL,
 		.description = "Reverse shell pattern",
-		.pattern = "\\b(?:bash|sh)" BLANK1 "-[a-z]{0,3}i\\b"
+		.pattern = "\\b(?:bash|sh)" GAP1 "(?:--[a-z-]{1,20}+" GAP1 "){0,4}+-[a-z]{0,3}i\\b"
 			   "|/dev/(?:tcp|udp)/(?=[\"']?[\\w$]|[{<\\[%*\\\\])"
 			   "|\\bnc(?:at)?(?=" ASCII "|" WIDE ")",
 		.check = check_reverse_shell,
@@ -154,7 +164,7 @@ const struct rule rules[] = {
 		.category = "obfuscated_encoding",
 		.severity = SEVERITY_CRITICAL,
 		.description = "base64 decode piped to another command",
-		.pattern = "\\b(?:base64(?=" ASCII "|" WIDE "|\\\\\\r?\\n)|openssl" BLANK1 "enc\\b)",
+		.pattern = "\\b(?:base64(?=" ASCII "|" WIDE "|\\\\\\r?\\n)|openssl" GAP1 "enc\\b)",
 		.check = check_base64_decode,
 	},
 	{
@@ -170,8 +180,9 @@ const struct rule rules[] = {
 		.category = "xml_breakout",
 		.severity = SEVERITY_CRITICAL,
 		.description = "System-level message tag (breakout attempt)",
-		.pattern = "<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
-			   "(?:(?=" ASCII "|" WIDE ")[^<>]*+|" BLANKS "/?)" LATE(">"),
+		.pattern =
+			"<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
+			"(?:(?=" ASCII "|" WIDE ")(?:[^<>]*+|" QUOTED_ATTRIBUTES ")|" BLANKS "/?)" LATE(">"),
 	},
 };
 const size_t rule_count = sizeof(rules) / sizeof(rules[0]);
