@@ -159,9 +159,16 @@ bool classify_hides_text(const char *data, size_t len)
 
 	if (len >= 2 && (memcmp(data, "\xFF\xFE", 2) == 0 || memcmp(data, "\xFE\xFF", 2) == 0))
 		return true;
-	for (size_t i = 0; i < sample; i++) {
-		text += is_text_byte(data[i]);
-		nul += data[i] == '\0';
+	for (size_t i = 0, width; i < sample; i += width) {
+		uint32_t character;
+
+		width = utf8_decode(data + i, len - i, &character);
+		if (character < 0x80) {
+			text += is_text_byte(data[i]);
+			nul += data[i] == '\0';
+		} else if (character != UTF8_INVALID) {
+			text += width;
+		}
 	}
 	// Wide characters are letters between NULs.
 	return text + nul >= sample - sample / 10 && text >= sample / 5;

@@ -291,7 +291,7 @@ static int inspect_prose(struct inspection *in, const struct inspect_options *op
 			return rc;
 	}
 	rc = sanitize_text(in->data, in->len, &cleaned, &report->stats, &report->notices);
-	if (rc == -EOVERFLOW)
+	if (rc == -EOVERFLOW || rc == -EFBIG)
 		return give_up(in);
 	if (rc < 0)
 		return rc;
@@ -338,7 +338,7 @@ static int scan_copy(struct inspection *in, struct cleaned *copy)
 	int rc;
 
 	rc = sanitize_text(in->data, in->len, copy, &stats, &notices);
-	if (rc == -EOVERFLOW)
+	if (rc == -EOVERFLOW || rc == -EFBIG)
 		return note_limit(in);
 	if (rc < 0 || copy->unchanged)
 		return rc;
@@ -356,7 +356,7 @@ static int inspect_code(struct inspection *in, const struct inspect_options *opt
 		rc = scan_form(in, CLASS_CODE, in->data, in->len, in->len, NULL);
 	if (rc == 0)
 		rc = sanitize_code(in->data, in->len, &served, &report->stats, &report->notices);
-	if (rc == -EOVERFLOW)
+	if (rc == -EOVERFLOW || rc == -EFBIG)
 		return give_up(in);
 	if (rc == 0 && options->scan)
 		rc = scan_copy(in, &copy);

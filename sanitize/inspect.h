@@ -30,7 +30,7 @@ struct report {
 	struct notices notices;
 };
 
-// `name` as for classify(). 0, or -ENOMEM / -EFBIG, when `ret` is untouched and the file must not be served.
+// `name` as for classify(). 0, or -ENOMEM, when `ret` is untouched and the file must not be served.
 int inspect(const struct scanner *scanner, const struct inspect_options *options, const char *name,
 	    const char *data, size_t len, struct report *ret);
 void report_release(struct report *report);

