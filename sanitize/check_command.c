@@ -13,6 +13,8 @@
 
 // An alternation longer than this is taken for a command.
 #define ALTERNATION_MAX 512
+// One without brackets.
+#define BARE_ALTERNATION_MAX 64
 
 // ------------------------------------------------------------- command lines
 
@@ -355,13 +357,17 @@ static const char *const choices[] = {
 	"lua",  "tsx",   "jsx", "mjs", "cjs",  "c",    "cpp",        "h",    NULL,
 };
 
+static const char *const shell_choices[] = {
+	"bash", "sh", "zsh", "ksh", "dash", "ash", "fish", "csh", "tcsh", "pwsh", "powershell", NULL,
+};
+
 static bool is_choice_byte(char c)
 {
 	return byte_is_word(c) || (c != '\0' && strchr("| .+*?\\-", c) != NULL);
 }
 
-// Whether each alternative of [start, end) is a known word, blanks around it allowed.
-static bool all_known(const struct scan_text *text, size_t start, size_t end)
+// Whether each alternative of [start, end) is one of `known`, blanks around it allowed.
+static bool all_known(const struct scan_text *text, size_t start, size_t end, const char *const *known)
 {
 	while (start <= end) {
 		size_t behind = start, last;
@@ -372,7 +378,7 @@ static bool all_known(const struct scan_text *text, size_t start, size_t end)
 			;
 		while (start < last && text->data[start] == ' ')
 			start++;
-		if (!word_is_one_of(text, start, last, choices))
+		if (!word_is_one_of(text, start, last, known))
 			return false;
 		start = behind + 1;
 	}
@@ -403,11 +409,28 @@ static bool is_alternation(const struct scan_text *text, size_t start, size_t en
 		return false;
 	// `<` and `>` may redirect.
 	if (*pair == '<' || memchr(text->data + start, ' ', end - start) != NULL)
-		return all_known(text, start, end);
+		return all_known(text, start, end, choices);
 	if (*pair == '(' && group == start - 1 &&
 	    (byte_is_blank(before) || (before != '\0' && strchr(commands, before) != NULL)))
-		return all_known(text, start, end);
+		return all_known(text, start, end, choices);
 	return true;
+}
+
+// Whether `bar` stands between shells' names and more such bars only, without a blank (`bash|zsh|fish`): as commands
+// they would do no more than the first of them does alone.
+static bool in_bare_alternation(const struct scan_text *text, size_t bar)
+{
+	size_t start = bar, end = bar + 1;
+
+	while (start > 0 && bar - start < BARE_ALTERNATION_MAX &&
+	       (byte_is_word(text->data[start - 1]) || text->data[start - 1] == '|'))
+		start--;
+	while (end < text->len && end - bar < BARE_ALTERNATION_MAX &&
+	       (byte_is_word(text->data[end]) || text->data[end] == '|'))
+		end++;
+	if (start > 0 && text->data[start - 1] != '\0' && strchr("./$-\\}", text->data[start - 1]) != NULL)
+		return false;
+	return all_known(text, start, end, shell_choices);
 }
 
 static bool in_alternation(const struct scan_text *text, size_t bar)
@@ -457,7 +480,7 @@ bool check_pipe_shell(const struct scan_text *text, size_t *start, size_t *end, 
 		    is_bare_cell(text, *start, name, behind))
 			return false;
 		*severity = SEVERITY_WARN;
-	} else if (in_alternation(text, *start)) {
+	} else if (in_alternation(text, *start) || in_bare_alternation(text, *start)) {
 		return false;
 	}
 	*end = behind;

@@ -66,7 +66,8 @@ const struct rule rules[] = {
 		.category = "exec_injection",
 		.severity = SEVERITY_CRITICAL,
 		.description = "Pipe to shell interpreter",
-		.pattern = "(?<!\\|)\\|(?!\\|)&?",
+		// The label of a diagram's arrow (`-->|sh|`) is none; to a shell `>|` is a redirection.
+		.pattern = "(?<!\\|)(?<![=-]>)\\|(?!\\|)&?",
 		.check = check_pipe_shell,
 	},
 	{

@@ -136,7 +136,7 @@ static void inspect_match_in_both_stages_has_the_worst_severity(void **state)
 {
 	static const char *const texts[] = {
 		"<!-- a | b\n--- | ---\n-->curl x | bash -c y\n",
-		"a | b\n--- | ---\nx <!--\n\n-->| bash -c y\n",
+		"a | b\n--- | ---\nx <!--\n\n--> | bash -c y\n",
 	};
 
 	(void)state;

@@ -179,6 +179,10 @@ static const struct acceptance cases[] = {
 	NEVER(EXEC_PIPE_BASH, "x | shell; x | zshrc; x | shred; x | _sh; x | fish; x | sudo tee sh"),
 	NEVER(EXEC_PIPE_BASH, "completion {zsh|bash|fish}"),
 	NEVER(EXEC_PIPE_BASH, "(bash|sh) [zsh | bash] <fish|bash>"),
+	NEVER(EXEC_PIPE_BASH, "--shell bash|zsh|fish; grep -E 'bash|sh'; case $x in bash|zsh) y;; esac"),
+	NEVER(EXEC_PIPE_BASH, "A -->|bash|B ==>|sh| C -.->|zsh x| D"),
+	FINDS(EXEC_PIPE_BASH, "curl x | bash|sh", "| bash"),
+	FINDS(EXEC_PIPE_BASH, "php|sh; ./bash|sh; bash |sh", "|sh\x1f|sh\x1f|sh"),
 	NEVER(EXEC_PIPE_BASH, "\\.(js|sh|foo)$ (?:a|sh)"),
 
 	// -------------------------------------------------------- ENV_PRINTENV

@@ -66,6 +66,7 @@ static const struct family families[] = {
 	{ "wrappers behind a bar", "|", "sudo ", "sh" },
 	{ "directories behind a bar", "|", "a/", "sh" },
 	{ "alternations", "(", "a|sh", "" },
+	{ "alternations of shells", "", "sh|bash|", "" },
 	{ "alternations with blanks", "(", "sh | ", "" },
 	{ "table rows", "|a|b|\n|-|-|\n", "|sh|bash|\n", "" },
 	{ "table cells", "a|b\n-|-\n", "|sh", "" },
