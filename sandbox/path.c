@@ -118,7 +118,7 @@ static const char *last_component(const char *path)
 bool place_holds(const struct place *place, const char *path)
 {
 	char above[PATH_MAX];
-	uint64_t dev, ino;
+	uint64_t dev = 0, ino = 0;
 	uint32_t mode;
 
 	if (path_is_within(path, place->path))
@@ -134,7 +134,7 @@ bool place_holds(const struct place *place, const char *path)
 bool place_is_within(const struct place *place, const char *path)
 {
 	char parent[PATH_MAX], child[PATH_MAX], above[PATH_MAX];
-	uint64_t dev, ino, above_dev, above_ino;
+	uint64_t dev = 0, ino = 0, above_dev = 0, above_ino = 0;
 	uint32_t mode;
 
 	if (path_is_within(place->path, path))
