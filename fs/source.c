@@ -293,6 +293,9 @@ static int stays_beneath(const struct source *source, const char *dir_path, cons
 			current.data[current.len] = '\0';
 			continue;
 		}
+		// Also where the source has no such name: on the mount, the control link stands there.
+		if (strcmp(name, RESERVED_NAME) == 0)
+			return 0;
 		if (!dangling) {
 			fd = current.len == 0 ? fcntl(source->root_fd, F_DUPFD_CLOEXEC, 0) :
 						source_open_directory(source->root_fd, current.data);
@@ -305,7 +308,7 @@ static int stays_beneath(const struct source *source, const char *dir_path, cons
 			rc = examine_name(source, fd, name, &kind, &st);
 			if (rc < 0)
 				return 0;
-			if (kind == ENTRY_NESTED_MOUNT || kind == ENTRY_RESERVED)
+			if (kind == ENTRY_NESTED_MOUNT)
 				return 0;
 			if (kind == ENTRY_LINK) {
 				CLEANUP(free) char *inner = NULL;
@@ -323,8 +326,6 @@ static int stays_beneath(const struct source *source, const char *dir_path, cons
 				continue;
 			}
 			dangling = kind == ENTRY_MISSING;
-		} else if (strcmp(name, RESERVED_NAME) == 0) {
-			return 0;
 		}
 		if (current.len > 0)
 			rc = buf_append_byte(&current, '/');

@@ -161,6 +161,23 @@ static void examine_reserved_name_is_reserved_at_any_depth(void **state)
 	expect(tree, "a", "door", ENTRY_ESCAPE, NULL);
 }
 
+// The source need not have the name: the mount has it, and it leads to where commands are run.
+static void examine_link_to_the_control_link_is_an_escape(void **state)
+{
+	const struct tree *tree = *state;
+
+	make_link(tree, ".skillfs/exec", "door");
+	make_link(tree, "././/.skillfs/", "dots");
+	make_link(tree, "a/b/../../.skillfs/jobs", "round");
+	make_link(tree, "../.skillfs", "a/door");
+	make_link(tree, "a/door/exec", "chain");
+	expect(tree, "", "door", ENTRY_ESCAPE, NULL);
+	expect(tree, "", "dots", ENTRY_ESCAPE, NULL);
+	expect(tree, "", "round", ENTRY_ESCAPE, NULL);
+	expect(tree, "a", "door", ENTRY_ESCAPE, NULL);
+	expect(tree, "", "chain", ENTRY_ESCAPE, NULL);
+}
+
 static void examine_links_beneath_the_root_are_shown(void **state)
 {
 	const struct tree *tree = *state;
@@ -278,6 +295,7 @@ int main(void)
 		TEST(examine_plain_entries_gives_their_kind),
 		TEST(examine_special_files_are_special),
 		TEST(examine_reserved_name_is_reserved_at_any_depth),
+		TEST(examine_link_to_the_control_link_is_an_escape),
 		TEST(examine_links_beneath_the_root_are_shown),
 		TEST(examine_absolute_links_beneath_the_root_become_relative),
 		TEST(examine_links_that_leave_are_escapes),
