@@ -199,6 +199,16 @@ bool ledger_holds(struct ledger *ledger, const char *path, const struct identity
 	return holds;
 }
 
+bool ledger_has(struct ledger *ledger, const char *path)
+{
+	bool has;
+
+	pthread_mutex_lock(&ledger->lock);
+	has = *find(ledger, path, hash_key(path, strlen(path), ledger->secret)) != NULL;
+	pthread_mutex_unlock(&ledger->lock);
+	return has;
+}
+
 void ledger_forget_below(struct ledger *ledger, const char *path)
 {
 	struct entry *gone = NULL;

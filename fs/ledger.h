@@ -32,6 +32,8 @@ void ledger_free(struct ledger *ledger);
 bool ledger_set(struct ledger *ledger, const char *path, struct snapshot *snapshot);
 // Whether a snapshot of this version stands at the path.
 bool ledger_holds(struct ledger *ledger, const char *path, const struct identity *identity);
+// Whether anything stands at the path.
+bool ledger_has(struct ledger *ledger, const char *path);
 // Drops everything below a folder that is gone.
 void ledger_forget_below(struct ledger *ledger, const char *path);
 void ledger_count_scan(struct ledger *ledger);

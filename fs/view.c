@@ -44,6 +44,16 @@ static int record_hidden(struct view *view, enum entry_kind kind, const char *pa
 	return rc;
 }
 
+// Whether a name that is not there leaves something to forget.
+static bool missing_is_news(struct view *view, struct node *dir, const char *name, const char *path)
+{
+	struct listing *listing = node_listing(view->store, dir);
+	bool news = ledger_has(view->ledger, path) || (listing != NULL && listing_find(listing, name) != 0);
+
+	listing_unref(listing);
+	return news;
+}
+
 // A name that is not there (any more).
 static void record_missing(struct view *view, struct node *dir, const char *name, const char *path)
 {
@@ -116,16 +126,19 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 		return rc;
 	switch (at.kind) {
 	case ENTRY_MISSING:
-		if (!scan)
+		// What is missing must be answered as fast as what is hidden.
+		if (!scan && missing_is_news(view, dir, name, at.path))
 			return -EAGAIN;
-		record_missing(view, dir, name, at.path);
+		if (scan)
+			record_missing(view, dir, name, at.path);
 		*ret_node = NULL;
 		return 0;
 	case ENTRY_ESCAPE:
 	case ENTRY_SPECIAL:
 	case ENTRY_NESTED_MOUNT:
 	case ENTRY_RESERVED:
-		if (!scan)
+		identity = identity_of(&at.st);
+		if (!scan && !ledger_holds(view->ledger, at.path, &identity))
 			return -EAGAIN;
 		rc = record_hidden(view, at.kind, at.path, &at.st, at.target);
 		if (rc == 0)
@@ -139,6 +152,12 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 		}
 		if (fd < 0)
 			return fd;
+		// Its own attributes: another directory may have taken the name since.
+		rc = source_stat(fd, &at.st);
+		if (rc < 0) {
+			(void)close(fd);
+			return rc;
+		}
 		rc = store_directory(view->store, fd, &at.st, at.path, &node);
 		if (rc < 0)
 			return rc;
@@ -173,7 +192,8 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 			return rc;
 		(void)node_moved(view->store, node, at.path);
 		record(view, at.path, node->snapshot);
-	} else if (node_moved(view->store, node, at.path)) {
+	} else if (node_moved(view->store, node, at.path) || !ledger_holds(view->ledger, at.path, &identity)) {
+		// Found under another name, or again at one that was gone for a while.
 		record(view, at.path, node->snapshot);
 	}
 	if (verdict_hides(node->snapshot->verdict)) {
