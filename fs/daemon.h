@@ -48,6 +48,7 @@ struct daemon {
 	struct strv warnings; // shown in status
 	struct timespec started; // CLOCK_MONOTONIC
 	uid_t owner;
+	int start_lock; // on the mountpoint while mounting, else -1
 };
 
 // Whether any agent's commands would run where there is no sandbox; the others' are refused then.

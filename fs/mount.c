@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -33,6 +34,8 @@
 
 static void daemon_release(struct daemon *daemon)
 {
+	if (daemon->start_lock >= 0)
+		(void)close(daemon->start_lock);
 	launcher_stop(daemon->launcher);
 	if (daemon->options.control_dir_made)
 		runtime_remove(daemon->options.control_dir);
@@ -59,10 +62,16 @@ static bool lies_in(const char *path, const char *folder)
 	       (strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0'));
 }
 
-static int check_folder(const char *path, struct error *error)
+// The daemon itself, its launcher and its jails live on these.
+static const char *const system_folders[] = { "/proc", "/sys", "/dev" };
+
+static int check_mountpoint(const char *path, struct error *error)
 {
 	struct stat st;
 
+	for (size_t i = 0; i < ARRAY_SIZE(system_folders); i++)
+		if (lies_in(path, system_folders[i]) || lies_in(system_folders[i], path))
+			return error_set(error, -EINVAL, "%s: nothing is mounted over a system folder", path);
 	if (stat(path, &st) < 0)
 		return error_set(error, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
@@ -166,6 +175,31 @@ static int use_directories(struct daemon *daemon, const struct mount_arguments *
 	return 0;
 }
 
+// Two that start at one place at the same time would both find it free, and stack. The lock is on the folder that is
+// about to be covered; one that may not be read, or is covered already, is not locked.
+static int begin_alone(struct daemon *daemon, struct error *error)
+{
+	const char *mountpoint = daemon->options.mountpoint;
+	CLEANUP(fd) int fd = -1;
+
+	if (mount_present(mountpoint, NULL))
+		return 0;
+	fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return error_set(error, -EBUSY, "%s: skillfs is being mounted there right now", mountpoint);
+	daemon->start_lock = take_fd(fd);
+	return 0;
+}
+
+// For the copies in other processes as well.
+static void end_alone(struct daemon *daemon)
+{
+	if (daemon->start_lock < 0)
+		return;
+	(void)flock(daemon->start_lock, LOCK_UN);
+	(void)close(take_fd(daemon->start_lock));
+}
+
 // Everything that can fail for the user's sake, before anything is forked or mounted.
 static int prepare(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
 {
@@ -183,13 +217,15 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 		return rc;
 	rc = mount_canonical(arguments->paths[0], &options->source, error);
 	if (rc == 0)
-		rc = heal(options->source, error);
-	if (rc == 0)
 		rc = mount_canonical(arguments->paths[arguments->paths[1] == NULL ? 0 : 1], &options->mountpoint, error);
+	if (rc == 0)
+		rc = begin_alone(daemon, error);
+	if (rc == 0)
+		rc = heal(options->source, error);
 	if (rc == 0)
 		rc = heal(options->mountpoint, error);
 	if (rc == 0)
-		rc = check_folder(options->mountpoint, error);
+		rc = check_mountpoint(options->mountpoint, error);
 	if (rc == 0)
 		rc = source_open(options->source, &daemon->source, error);
 	if (rc == 0)
@@ -387,6 +423,7 @@ static int run(struct daemon *daemon, int told, struct error *error)
 		audit_event(daemon->audit, "mount.start", mount_fields(daemon));
 		if (!daemon->options.foreground)
 			detach_from_terminal();
+		end_alone(daemon);
 		(void)!write(told, "", 1);
 		poll_fds[0] = (struct pollfd){ .fd = signal_fd, .events = POLLIN };
 		poll_fds[1] = (struct pollfd){ .fd = signals.ended, .events = POLLIN };
@@ -502,7 +539,7 @@ static int mount_run(struct daemon *daemon, const struct mount_arguments *argume
 int mount_main(int argc, char **argv)
 {
 	CLEANUP(mount_arguments) struct mount_arguments arguments = { 0 };
-	struct daemon daemon = { 0 };
+	struct daemon daemon = { .start_lock = -1 };
 	struct error error = { "" };
 	int rc;
 

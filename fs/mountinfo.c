@@ -104,9 +104,25 @@ static bool is_ours(const char *type)
 	return strcmp(type, CONTENT_TYPE) == 0 || strcmp(type, CONTROL_TYPE) == 0;
 }
 
+static bool holds(const char *mountpoint, const char *path)
+{
+	size_t len = strlen(mountpoint);
+
+	if (strcmp(mountpoint, "/") == 0)
+		return true;
+	return strncmp(mountpoint, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+static bool is_at(const char *mountpoint, const char *path)
+{
+	return strcmp(mountpoint, path) == 0;
+}
+
 struct list {
 	struct mount_entry *entries;
 	size_t count;
+	bool (*want)(const char *mountpoint, const char *path); // NULL: all of ours
+	const char *path;
 };
 
 static int add_ours(const char *mountpoint, const char *type, void *context)
@@ -114,7 +130,7 @@ static int add_ours(const char *mountpoint, const char *type, void *context)
 	struct list *list = context;
 	struct mount_entry *more, *entry;
 
-	if (!is_ours(type))
+	if (!is_ours(type) || (list->want != NULL && !list->want(mountpoint, list->path)))
 		return 0;
 	more = realloc(list->entries, (list->count + 1) * sizeof(*more));
 	if (more == NULL)
@@ -125,9 +141,11 @@ static int add_ours(const char *mountpoint, const char *type, void *context)
 	return entry->mountpoint == NULL || entry->type == NULL ? -ENOMEM : 0;
 }
 
-int mount_list(struct mount_entry **ret, size_t *ret_count)
+// Only what is listed is asked how it does: the daemon of another mount may hang.
+static int list_mounts(bool (*want)(const char *, const char *), const char *path, struct mount_entry **ret,
+		       size_t *ret_count)
 {
-	struct list list = { NULL, 0 };
+	struct list list = { .want = want, .path = path };
 	int rc = each_mount(add_ours, &list);
 
 	if (rc < 0) {
@@ -139,6 +157,11 @@ int mount_list(struct mount_entry **ret, size_t *ret_count)
 	*ret = list.entries;
 	*ret_count = list.count;
 	return 0;
+}
+
+int mount_list(struct mount_entry **ret, size_t *ret_count)
+{
+	return list_mounts(NULL, NULL, ret, ret_count);
 }
 
 struct top {
@@ -160,7 +183,8 @@ bool mount_present(const char *path, const char *type)
 {
 	struct top top = { path, type, false };
 
-	return each_mount(see_top, &top) == 0 && top.found;
+	// A list that can't be read (no free descriptor) tells nothing, and what is taken for gone would uncover the raw folder.
+	return each_mount(see_top, &top) < 0 || top.found;
 }
 
 int mount_canonical(const char *path, char **ret, struct error *error)
@@ -275,15 +299,13 @@ int mount_heal(const char *path, size_t *ret_healed, struct error *error)
 		struct mount_entry *entries = NULL;
 		size_t count = 0;
 		bool found = false, dead = false;
-		int rc = mount_list(&entries, &count);
+		int rc = list_mounts(is_at, path, &entries, &count);
 
 		if (rc < 0)
 			return error_set(error, rc, "/proc/self/mountinfo: %s", strerror(-rc));
-		for (size_t i = 0; i < count; i++) {
-			if (strcmp(entries[i].mountpoint, path) == 0) {
-				found = true;
-				dead = entries[i].dead;
-			}
+		if (count > 0) {
+			found = true;
+			dead = entries[count - 1].dead;
 		}
 		mount_list_free(entries, count);
 		if (!found)
@@ -299,15 +321,6 @@ int mount_heal(const char *path, size_t *ret_healed, struct error *error)
 	return error_set(error, -EBUSY, "%s: too many dead mounts", path);
 }
 
-static bool holds(const char *mountpoint, const char *path)
-{
-	size_t len = strlen(mountpoint);
-
-	if (strcmp(mountpoint, "/") == 0)
-		return true;
-	return strncmp(mountpoint, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, struct error *error)
 {
 	CLEANUP(free) char *canonical = NULL;
@@ -318,11 +331,11 @@ int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, st
 	rc = mount_canonical(path, &canonical, error);
 	if (rc < 0)
 		return rc;
-	rc = mount_list(&entries, &count);
+	rc = list_mounts(holds, canonical, &entries, &count);
 	if (rc < 0)
 		return error_set(error, rc, "/proc/self/mountinfo: %s", strerror(-rc));
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(entries[i].type, CONTENT_TYPE) == 0 && holds(entries[i].mountpoint, canonical) &&
+		if (strcmp(entries[i].type, CONTENT_TYPE) == 0 &&
 		    (best == NULL || strlen(entries[i].mountpoint) >= strlen(best->mountpoint)))
 			best = &entries[i];
 	if (best == NULL)

@@ -22,7 +22,7 @@ struct mount_entry {
 int mount_list(struct mount_entry **ret, size_t *ret_count);
 void mount_list_free(struct mount_entry *entries, size_t count);
 
-// Whether the topmost mount at `path` is of that type. Looks at mountinfo only.
+// Whether the topmost mount at `path` is of that type (NULL: any of ours). Looks at mountinfo only; true when it can't.
 bool mount_present(const char *path, const char *type);
 
 // Canonical path of a folder that may be a dead mount itself. The caller frees.

@@ -13,26 +13,12 @@
 #define WAIT_MOUNT_STEPS 1000 // 10 s for the daemon to take its control mount down
 #define WAIT_DIR_STEPS 100    // 1 s more for its directory, which stays when the user named it
 
-static bool still_mounted(const char *path)
-{
-	struct mount_entry *entries = NULL;
-	size_t count = 0;
-	bool there = false;
-
-	if (mount_list(&entries, &count) < 0)
-		return true;
-	for (size_t i = 0; i < count; i++)
-		there = there || strcmp(entries[i].mountpoint, path) == 0;
-	mount_list_free(entries, count);
-	return there;
-}
-
 // The daemon ends by itself when its mount is gone. False when its control mount stays.
 static bool wait_until_gone(const char *control_dir)
 {
 	int step = 0;
 
-	while (still_mounted(control_dir)) {
+	while (mount_present(control_dir, NULL)) {
 		if (++step > WAIT_MOUNT_STEPS)
 			return false;
 		(void)poll(NULL, 0, WAIT_STEP_MS);
