@@ -119,12 +119,51 @@ static int use_configuration(struct daemon *daemon, const struct mount_arguments
 	return scanner_new(daemon->config->custom_rules, daemon->config->custom_rule_count, &daemon->scanner, error);
 }
 
-// A directory that the user named; it is made when it is not there, and may be a dead mount.
-static int named_directory(const char *path, char **ret, struct error *error)
+// Where a path that need not exist lies.
+static int future_canonical(const char *path, char **ret, struct error *error)
 {
-	if (mkdir(path, 0700) < 0 && errno != EEXIST && errno != ENOTCONN)
+	CLEANUP(free) char *copy = strdup(path);
+	CLEANUP(free) char *parent = NULL;
+	size_t len = strlen(path);
+	char *name, *slash;
+	int rc;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	rc = mount_canonical(path, ret, NULL);
+	if (rc != -ENOENT)
+		return rc < 0 ? error_set(error, rc, "%s: %s", path, strerror(-rc)) : 0;
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	slash = strrchr(copy, '/');
+	name = slash == NULL ? copy : slash + 1;
+	if (slash != NULL)
+		*slash = '\0';
+	parent = realpath(slash == NULL ? "." : slash == copy ? "/" : copy, NULL);
+	if (parent == NULL || name[0] == '\0')
+		return error_set(error, -ENOENT, "%s: cannot make this directory: %s", path, strerror(ENOENT));
+	if (asprintf(ret, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+// A directory that the user named; it is made when it is not there, and may be a dead mount. The source is never
+// written, and a directory below the mount would be hidden by it.
+static int named_directory(const struct daemon_options *options, const char *what, const char *path, char **ret,
+			   struct error *error)
+{
+	CLEANUP(free) char *canonical = NULL;
+	int rc = future_canonical(path, &canonical, error);
+
+	if (rc < 0)
+		return rc;
+	if (lies_in(canonical, options->source) || lies_in(canonical, options->mountpoint))
+		return error_set(error, -EINVAL, "%s: the %s directory must not lie in the skills folder", canonical,
+				 what);
+	if (mkdir(canonical, 0700) < 0 && errno != EEXIST && errno != ENOTCONN)
 		return error_set(error, -errno, "%s: cannot make this directory: %s", path, strerror(errno));
-	return mount_canonical(path, ret, error);
+	*ret = take(canonical);
+	return 0;
 }
 
 static int use_directories(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
@@ -140,7 +179,7 @@ static int use_directories(struct daemon *daemon, const struct mount_arguments *
 	if (arguments->control == NULL)
 		rc = runtime_control_dir(id, &options->control_dir, error);
 	else if (strcmp(arguments->control, "none") != 0)
-		rc = named_directory(arguments->control, &options->control_dir, error);
+		rc = named_directory(options, "control", arguments->control, &options->control_dir, error);
 	if (rc == 0 && options->control_dir != NULL)
 		rc = heal(options->control_dir, error);
 	if (rc == 0 && options->control_dir != NULL)
@@ -150,7 +189,7 @@ static int use_directories(struct daemon *daemon, const struct mount_arguments *
 	options->control_dir_made = options->control_dir != NULL && arguments->control == NULL;
 
 	if (arguments->state != NULL) {
-		rc = named_directory(arguments->state, &options->state_dir, error);
+		rc = named_directory(options, "state", arguments->state, &options->state_dir, error);
 		if (rc == 0)
 			rc = runtime_make(options->state_dir, error);
 		if (rc < 0)
