@@ -3,75 +3,25 @@
 // One loop thread. What is in memory is answered there; the rest becomes a
 // request on the worker pool, which replies when it is done. Each operation
 // replies exactly once on every path, and no lock is held while it does.
-#define FUSE_USE_VERSION 35
-
-#include "fs/content.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <fuse_lowlevel.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "fs/content_session.h"
 #include "fs/loop.h"
-#include "fs/view.h"
-#include "fs/xattr.h"
 #include "sanitize/cleanup.h"
 
 #define FOREVER 86400.0 // seconds: what a file's node answers never changes
 #define WORKERS_MIN 3   // so that a large file's scan leaves room for others
 
-enum {
-	CONTROL_LINK_ID = 2, // the store's ids begin behind it
-};
-
-struct content {
-	struct daemon *daemon;
-	struct fuse_session *session;
-	struct view view;
-	struct store *store;
-	struct pool *pool;
-	struct timespec since;
-	double entry_timeout; // seconds
-	bool real_opens;      // audit_open, or a kernel without NO_OPEN_SUPPORT
-	pthread_t thread;
-	bool thread_started;
-	bool mounted;
-	void (*ready)(void *);
-	void (*ended)(void *);
-	void *context;
-	atomic_uint_least64_t messages, lookups, reads, listings;
-};
-
-// One message that a worker answers.
-struct request {
-	struct task task;
-	struct content *content;
-	fuse_req_t req;
-	int (*perform)(struct request *request); // replies, or returns VIEW_PARKED
-	struct node *node; // with a reference
-	size_t size;
-	off_t offset;
-	struct fuse_file_info info;
-	struct view_listing listing;
-	char name[];
-};
-
-// An open directory.
-struct handle {
-	uint64_t ino;
-	struct listing *listing;
-};
-
-static struct content *content_of(fuse_req_t req)
+struct content *content_of(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
 }
 
-static void count_message(struct content *content, atomic_uint_least64_t *kind)
+void content_count(struct content *content, atomic_uint_least64_t *kind)
 {
 	atomic_fetch_add_explicit(&content->messages, 1, memory_order_relaxed);
 	if (kind != NULL)
@@ -91,7 +41,7 @@ static void request_run(struct task *task)
 }
 
 // A request on the pool; takes the node's reference over, and replies itself when that fails.
-static struct request *request_new(fuse_req_t req, struct node *node, const char *name,
+struct request *request_new(fuse_req_t req, struct node *node, const char *name,
 				   int (*perform)(struct request *))
 {
 	struct content *content = content_of(req);
@@ -113,14 +63,14 @@ static struct request *request_new(fuse_req_t req, struct node *node, const char
 	return request;
 }
 
-static void request_queue(struct request *request)
+void request_queue(struct request *request)
 {
 	if (request != NULL)
 		pool_queue(request->content->pool, &request->task);
 }
 
 
-static struct node *node_of(fuse_req_t req, fuse_ino_t ino)
+struct node *content_node(fuse_req_t req, fuse_ino_t ino)
 {
 	struct node *node = store_get(content_of(req)->store, ino);
 
@@ -129,7 +79,7 @@ static struct node *node_of(fuse_req_t req, fuse_ino_t ino)
 	return node;
 }
 
-static void control_link_stat(const struct content *content, struct stat *ret)
+void content_control_link_stat(const struct content *content, struct stat *ret)
 {
 	*ret = (struct stat){
 		.st_ino = ((uint64_t)1 << 53) - 1,
@@ -143,7 +93,7 @@ static void control_link_stat(const struct content *content, struct stat *ret)
 	};
 }
 
-static bool is_control_link(const struct content *content, fuse_ino_t parent, const char *name)
+bool content_is_control_link(const struct content *content, fuse_ino_t parent, const char *name)
 {
 	return parent == NODE_ROOT && content->daemon->options.control_dir != NULL &&
 	       strcmp(name, RESERVED_NAME) == 0;
@@ -193,17 +143,17 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct content *content = content_of(req);
 	struct node *dir, *node = NULL;
 
-	count_message(content, &content->lookups);
-	if (is_control_link(content, parent, name)) {
+	content_count(content, &content->lookups);
+	if (content_is_control_link(content, parent, name)) {
 		struct fuse_entry_param entry = {
 			.ino = CONTROL_LINK_ID, .attr_timeout = FOREVER, .entry_timeout = FOREVER
 		};
 
-		control_link_stat(content, &entry.attr);
+		content_control_link_stat(content, &entry.attr);
 		(void)fuse_reply_entry(req, &entry);
 		return;
 	}
-	dir = node_of(req, parent);
+	dir = content_node(req, parent);
 	if (dir == NULL)
 		return;
 	if (dir->kind != NODE_DIRECTORY) {
@@ -223,7 +173,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 {
-	count_message(content_of(req), NULL);
+	content_count(content_of(req), NULL);
 	if (ino != NODE_ROOT && ino != CONTROL_LINK_ID)
 		store_forget(content_of(req)->store, ino, lookups);
 	fuse_reply_none(req);
@@ -231,7 +181,7 @@ static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 
 static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
-	count_message(content_of(req), NULL);
+	content_count(content_of(req), NULL);
 	for (size_t i = 0; i < count; i++)
 		if (forgets[i].ino != NODE_ROOT && forgets[i].ino != CONTROL_LINK_ID)
 			store_forget(content_of(req)->store, forgets[i].ino, forgets[i].nlookup);
@@ -246,13 +196,13 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
 	int rc;
 
 	(void)info;
-	count_message(content, NULL);
+	content_count(content, NULL);
 	if (ino == CONTROL_LINK_ID) {
-		control_link_stat(content, &st);
+		content_control_link_stat(content, &st);
 		(void)fuse_reply_attr(req, &st, FOREVER);
 		return;
 	}
-	node = node_of(req, ino);
+	node = content_node(req, ino);
 	if (node == NULL)
 		return;
 	rc = view_attributes(&content->view, node, &st);
@@ -268,12 +218,12 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	struct content *content = content_of(req);
 	struct node *node;
 
-	count_message(content, NULL);
+	content_count(content, NULL);
 	if (ino == CONTROL_LINK_ID) {
 		(void)fuse_reply_readlink(req, content->daemon->options.control_dir);
 		return;
 	}
-	node = node_of(req, ino);
+	node = content_node(req, ino);
 	if (node == NULL)
 		return;
 	if (node->kind == NODE_LINK)
@@ -289,12 +239,12 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 	struct content *content = content_of(req);
 	struct node *node;
 
-	count_message(content, NULL);
+	content_count(content, NULL);
 	if (!content->real_opens) {
 		(void)fuse_reply_err(req, ENOSYS);
 		return;
 	}
-	node = node_of(req, ino);
+	node = content_node(req, ino);
 	if (node == NULL)
 		return;
 	if (content->daemon->options.audit_open) {
@@ -333,12 +283,12 @@ static int perform_read(struct request *request)
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *info)
 {
 	struct content *content = content_of(req);
-	struct node *node = node_of(req, ino);
+	struct node *node = content_node(req, ino);
 	struct request *request;
 	struct body *body;
 
 	(void)info;
-	count_message(content, &content->reads);
+	content_count(content, &content->reads);
 	if (node == NULL)
 		return;
 	if (node->kind != NODE_FILE || offset < 0) {
@@ -361,116 +311,12 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 	request_queue(request);
 }
 
-static int perform_opendir(struct request *request)
-{
-	struct content *content = request->content;
-	struct handle *handle;
-	struct listing *listing = NULL;
-	bool changed = true;
-	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing, &changed);
-
-	if (rc == VIEW_PARKED)
-		return rc;
-	if (rc < 0) {
-		(void)fuse_reply_err(request->req, -rc);
-		return 0;
-	}
-	handle = calloc(1, sizeof(*handle));
-	if (handle == NULL) {
-		listing_unref(listing);
-		(void)fuse_reply_err(request->req, ENOMEM);
-		return 0;
-	}
-	handle->ino = request->node->ino;
-	handle->listing = listing;
-	request->info.fh = (uint64_t)(uintptr_t)handle;
-	request->info.cache_readdir = 1;
-	request->info.keep_cache = !changed;
-	if (fuse_reply_open(request->req, &request->info) < 0) {
-		listing_unref(listing);
-		free(handle);
-	}
-	return 0;
-}
-
-static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
-{
-	struct content *content = content_of(req);
-	struct node *node = node_of(req, ino);
-	struct request *request;
-
-	count_message(content, &content->listings);
-	if (node == NULL)
-		return;
-	if (node->kind != NODE_DIRECTORY) {
-		node_put(content->store, node);
-		(void)fuse_reply_err(req, ENOTDIR);
-		return;
-	}
-	request = request_new(req, node, NULL, perform_opendir);
-	if (request != NULL)
-		request->info = *info;
-	request_queue(request);
-}
-
-// Offset N means: the next entry is N. 0 and 1 are the dots, then the listing, then the control link in the root.
-static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *info)
-{
-	struct content *content = content_of(req);
-	const struct handle *handle = (const struct handle *)(uintptr_t)info->fh;
-	const struct listing *listing = handle->listing;
-	size_t total = listing->count + 2, used = 0;
-	CLEANUP(free) char *buffer = malloc(size);
-
-	count_message(content, NULL);
-	if (buffer == NULL) {
-		(void)fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	if (is_control_link(content, ino, RESERVED_NAME))
-		total++;
-	for (size_t i = offset < 0 ? total : (size_t)offset; i < total; i++) {
-		struct stat st = { 0 };
-		const char *name;
-		size_t need;
-
-		if (i < 2) {
-			name = i == 0 ? "." : "..";
-			st.st_mode = S_IFDIR;
-			st.st_ino = handle->ino;
-		} else if (i < listing->count + 2) {
-			name = listing->entries[i - 2].name;
-			st.st_mode = listing->entries[i - 2].type;
-			st.st_ino = listing->entries[i - 2].ino;
-		} else {
-			name = RESERVED_NAME;
-			control_link_stat(content, &st);
-		}
-		need = fuse_add_direntry(req, buffer + used, size - used, name, &st, (off_t)(i + 1));
-		if (need > size - used)
-			break;
-		used += need;
-	}
-	(void)fuse_reply_buf(req, buffer, used);
-}
-
-static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
-{
-	struct handle *handle = (struct handle *)(uintptr_t)info->fh;
-
-	(void)ino;
-	count_message(content_of(req), NULL);
-	listing_unref(handle->listing);
-	free(handle);
-	(void)fuse_reply_err(req, 0);
-}
-
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct statvfs st;
 
 	(void)ino;
-	count_message(content_of(req), NULL);
+	content_count(content_of(req), NULL);
 	if (fstatvfs(content_of(req)->daemon->source->root_fd, &st) < 0) {
 		(void)fuse_reply_err(req, errno);
 		return;
@@ -479,80 +325,6 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	st.f_bavail = 0;
 	st.f_favail = 0;
 	(void)fuse_reply_statfs(req, &st);
-}
-
-static void reply_value(fuse_req_t req, int rc, const struct buf *value, size_t size)
-{
-	if (rc < 0)
-		(void)fuse_reply_err(req, -rc);
-	else if (size == 0)
-		(void)fuse_reply_xattr(req, value->len);
-	else if (value->len > size)
-		(void)fuse_reply_err(req, ERANGE);
-	else
-		(void)fuse_reply_buf(req, value->data, value->len);
-}
-
-static int perform_getxattr(struct request *request)
-{
-	struct content *content = request->content;
-	CLEANUP(buf) struct buf value = BUF_INIT;
-	struct listing *listing = NULL;
-	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing, NULL);
-
-	if (rc == VIEW_PARKED)
-		return rc;
-	if (rc == 0)
-		rc = xattr_get(&content->view, request->node, request->name, listing, &value);
-	reply_value(request->req, rc, &value, request->size);
-	listing_unref(listing);
-	return 0;
-}
-
-static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
-{
-	struct content *content = content_of(req);
-	CLEANUP(buf) struct buf value = BUF_INIT;
-	struct request *request;
-	struct node *node;
-	int rc;
-
-	count_message(content, NULL);
-	if (ino == CONTROL_LINK_ID) {
-		(void)fuse_reply_err(req, ENODATA);
-		return;
-	}
-	node = node_of(req, ino);
-	if (node == NULL)
-		return;
-	if (xattr_wants_listing(node, name)) {
-		request = request_new(req, node, name, perform_getxattr);
-		if (request != NULL)
-			request->size = size;
-		request_queue(request);
-		return;
-	}
-	rc = xattr_get(&content->view, node, name, NULL, &value);
-	node_put(content->store, node);
-	reply_value(req, rc, &value, size);
-}
-
-static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
-{
-	struct content *content = content_of(req);
-	CLEANUP(buf) struct buf names = BUF_INIT;
-	struct node *node;
-	int rc = 0;
-
-	count_message(content, NULL);
-	if (ino != CONTROL_LINK_ID) {
-		node = node_of(req, ino);
-		if (node == NULL)
-			return;
-		rc = xattr_list(node, &names);
-		node_put(content->store, node);
-	}
-	reply_value(req, rc, &names, size);
 }
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
@@ -575,12 +347,12 @@ static const struct fuse_lowlevel_ops operations = {
 	.readlink = op_readlink,
 	.open = op_open,
 	.read = op_read,
-	.opendir = op_opendir,
-	.readdir = op_readdir,
-	.releasedir = op_releasedir,
+	.opendir = content_op_opendir,
+	.readdir = content_op_readdir,
+	.releasedir = content_op_releasedir,
 	.statfs = op_statfs,
-	.getxattr = op_getxattr,
-	.listxattr = op_listxattr,
+	.getxattr = content_op_getxattr,
+	.listxattr = content_op_listxattr,
 };
 
 int content_new(struct daemon *daemon, struct content **ret, struct error *error)
@@ -685,11 +457,8 @@ void content_free(struct content *content)
 	if (content->thread_started)
 		loop_thread_join(content->thread);
 	pool_free(content->pool);
-	if (content->session != NULL) {
-		if (content->mounted)
-			fuse_session_unmount(content->session);
-		fuse_session_destroy(content->session);
-	}
+	if (content->session != NULL)
+		loop_session_destroy(content->session, content->mounted);
 	store_free(content->store);
 	free(content);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fs/launcher.h"
+#include "fs/loop.h"
 #include "sanitize/cleanup.h"
 
 #define NAME_MAX_SHOWN 255
@@ -465,18 +466,6 @@ int control_start(struct control *control, void (*ready)(void *), void (*ended)(
 	return 0;
 }
 
-// libfuse unmounts by starting a program where we may not; so it is only asked when nothing is mounted any more.
-static void destroy_session(struct control *control)
-{
-	struct pollfd device = { .fd = fuse_session_fd(control->session), .events = 0 };
-
-	if (control->mounted && poll(&device, 1, 0) == 0)
-		(void)launcher_unmount(control->daemon->launcher, control->daemon->options.control_dir);
-	if (control->mounted && poll(&device, 1, 0) == 1 && (device.revents & POLLERR) != 0)
-		fuse_session_unmount(control->session);
-	fuse_session_destroy(control->session);
-}
-
 void control_stop_jobs(struct control *control)
 {
 	jobs_stop(control->jobs);
@@ -497,7 +486,7 @@ void control_free(struct control *control)
 	}
 	control_close_files(control);
 	if (control->session != NULL)
-		destroy_session(control);
+		loop_session_destroy(control->session, control->mounted);
 	tree_free(control->tree);
 	jobs_free(control->jobs);
 	if (control->wake_fd >= 0)

@@ -68,6 +68,9 @@ static void index_run(struct task *task)
 
 		if (walk->dir == NULL)
 			rc = index_open(walk, path);
+		// Gone meanwhile is fine; all else is told.
+		if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
+			(void)view_record_unlisted(view, path, rc);
 		if (rc == 0)
 			rc = view_list(view, walk->dir, &walk->listing, task, &listing, NULL);
 		if (rc == VIEW_PARKED)

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#define FUSE_USE_VERSION 35
+
 #include "fs/loop.h"
 
 #include <errno.h>
+#include <fuse_lowlevel.h>
+#include <poll.h>
 #include <signal.h>
 #include <time.h>
 
@@ -36,4 +40,13 @@ void loop_thread_join(pthread_t thread)
 		if (pthread_timedjoin_np(thread, NULL, &until) == 0)
 			return;
 	}
+}
+
+void loop_session_destroy(struct fuse_session *session, bool mounted)
+{
+	struct pollfd device = { .fd = fuse_session_fd(session), .events = 0 };
+
+	if (mounted && poll(&device, 1, 0) == 1 && (device.revents & POLLERR) != 0)
+		fuse_session_unmount(session);
+	fuse_session_destroy(session);
 }

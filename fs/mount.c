@@ -446,7 +446,6 @@ static int run(struct daemon *daemon, int told, struct error *error)
 	sigset_t set;
 	int rc;
 
-	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(077);
 	loop_signal_install();
 	raise_descriptor_limit();
@@ -582,6 +581,8 @@ int mount_main(int argc, char **argv)
 	struct error error = { "" };
 	int rc;
 
+	// Nobody may be reading what we say: that is no reason to end half-way.
+	(void)signal(SIGPIPE, SIG_IGN);
 	if (mount_arguments_parse(argc, argv, &arguments) < 0)
 		return command_usage("mount", "an option lacks its value");
 	if (arguments.wrong != NULL) {

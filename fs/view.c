@@ -379,10 +379,16 @@ static void forget_vanished(struct view *view, const char *dir_path, const struc
 	}
 }
 
-int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
-	      struct listing **ret, bool *ret_changed)
+int view_record_unlisted(struct view *view, const char *path, int code)
 {
-	CLEANUP(free) char *dir_path = node_path(view->store, dir);
+	struct stat none = { 0 };
+
+	return record_hidden(view, ENTRY_DIRECTORY, path, &none, strerror(-code));
+}
+
+static int list(struct view *view, struct node *dir, const char *dir_path, struct view_listing *state,
+		struct task *task, struct listing **ret, bool *ret_changed)
+{
 	CLEANUP(buf) struct buf names = BUF_INIT;
 	CLEANUP(free) size_t *offsets = NULL;
 	struct listing *listing = NULL, *old;
@@ -391,8 +397,6 @@ int view_list(struct view *view, struct node *dir, struct view_listing *state, s
 	bool changed;
 	int rc;
 
-	if (dir_path == NULL)
-		return -ENOMEM;
 	rc = source_list(dir->fd, &names, &count);
 	if (rc == 0 && !state->spread)
 		rc = spread(view, dir, dir_path, &names, count, state, task);
@@ -429,6 +433,23 @@ int view_list(struct view *view, struct node *dir, struct view_listing *state, s
 	if (ret_changed != NULL)
 		*ret_changed = changed;
 	return 0;
+}
+
+int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
+	      struct listing **ret, bool *ret_changed)
+{
+	CLEANUP(free) char *dir_path = node_path(view->store, dir);
+	int rc;
+
+	if (dir_path == NULL)
+		return -ENOMEM;
+	rc = list(view, dir, dir_path, state, task, ret, ret_changed);
+	// What stands in a folder that can't be listed is not served; the owner is told.
+	if (rc < 0)
+		(void)view_record_unlisted(view, dir_path, rc);
+	else if (rc == 0)
+		(void)ledger_set(view->ledger, dir_path, NULL);
+	return rc;
 }
 
 static bool later(const struct timespec *a, const struct timespec *b)

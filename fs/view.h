@@ -44,6 +44,9 @@ struct view_listing {
 int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
 	      struct listing **ret, bool *ret_changed);
 
+// Tells the owner that a folder could not be listed (`code`: a negative errno). view_list() does so itself.
+int view_record_unlisted(struct view *view, const char *path, int code);
+
 // As shown; for a directory this looks at the source.
 int view_attributes(struct view *view, struct node *node, struct stat *ret);
 

@@ -146,6 +146,8 @@ def unreadable_source_is_hidden(w):
     else:
         hidden(w, view, "pdf-notes/SKILL.md", "FS_UNREADABLE")
         assert errno_of(os.listdir, f"{view}/quick-install/scripts") in ("EACCES", "ENOENT", "EIO")
+        entry = eventually(lambda: w.quarantine(w.control(view)).get("quick-install/scripts"), what="the folder in quarantine")
+        equal([n["code"] for n in entry["notices"]], ["FS_UNREADABLE"], "the folder's notices")
     assert read(f"{view}/env-report/SKILL.md")
     os.chmod(f"{source}/quick-install/scripts", 0o755)
 
