@@ -25,7 +25,8 @@ void audit_event(struct audit *audit, const char *event, struct json_t *fields);
 // skill.scan or skill.scan.reject, and skill.prompt.load for a SKILL.md.
 void audit_snapshot(struct audit *audit, const char *path, const struct snapshot *snapshot);
 // content.open, with -o audit_open.
-void audit_open_file(struct audit *audit, const char *path, const struct snapshot *snapshot, uid_t uid, pid_t pid);
+void audit_open_file(struct audit *audit, const char *path, const struct snapshot *snapshot, uid_t uid,
+		     pid_t pid);
 uint64_t audit_lost(const struct audit *audit);
 // The kept lines, oldest first. 0 or -ENOMEM.
 int audit_tail(struct audit *audit, struct buf *ret);

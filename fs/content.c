@@ -13,8 +13,8 @@
 #include "fs/loop.h"
 #include "sanitize/cleanup.h"
 
-#define FOREVER 86400.0 // seconds: what a file's node answers never changes
-#define WORKERS_MIN 3   // so that a large file's scan leaves room for others
+#define FOREVER     86400.0 // seconds: what a file's node answers never changes
+#define WORKERS_MIN 3       // so that a large file's scan leaves room for others
 
 struct content *content_of(fuse_req_t req)
 {
@@ -42,7 +42,7 @@ static void request_run(struct task *task)
 
 // A request on the pool; takes the node's reference over, and replies itself when that fails.
 struct request *request_new(fuse_req_t req, struct node *node, const char *name,
-				   int (*perform)(struct request *))
+			    int (*perform)(struct request *))
 {
 	struct content *content = content_of(req);
 	size_t len = name == NULL ? 0 : strlen(name);
@@ -68,7 +68,6 @@ void request_queue(struct request *request)
 	if (request != NULL)
 		pool_queue(request->content->pool, &request->task);
 }
-
 
 struct node *content_node(fuse_req_t req, fuse_ino_t ino)
 {
@@ -145,9 +144,9 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	content_count(content, &content->lookups);
 	if (content_is_control_link(content, parent, name)) {
-		struct fuse_entry_param entry = {
-			.ino = CONTROL_LINK_ID, .attr_timeout = FOREVER, .entry_timeout = FOREVER
-		};
+		struct fuse_entry_param entry = { .ino = CONTROL_LINK_ID,
+						  .attr_timeout = FOREVER,
+						  .entry_timeout = FOREVER };
 
 		content_control_link_stat(content, &entry.attr);
 		(void)fuse_reply_entry(req, &entry);
@@ -209,7 +208,8 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
 	if (rc < 0)
 		(void)fuse_reply_err(req, -rc);
 	else
-		(void)fuse_reply_attr(req, &st, node->kind == NODE_DIRECTORY ? content->entry_timeout : FOREVER);
+		(void)fuse_reply_attr(req, &st,
+				      node->kind == NODE_DIRECTORY ? content->entry_timeout : FOREVER);
 	node_put(content->store, node);
 }
 
@@ -371,8 +371,8 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 	content->real_opens = daemon->options.audit_open;
 	rc = pool_new(&content->pool);
 	if (rc == 0)
-		rc = store_new(content->pool, daemon->config->mount.cache_size, daemon->config->mount.spool_size,
-			       &content->store);
+		rc = store_new(content->pool, daemon->config->mount.cache_size,
+			       daemon->config->mount.spool_size, &content->store);
 	if (rc == 0)
 		rc = source_stat(daemon->source->root_fd, &st);
 	if (rc == 0)
@@ -392,7 +392,8 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 		.audit = daemon->audit,
 	};
 	if (asprintf(&options, "fsname=skillfs,subtype=skillfs,ro,nosuid,nodev,default_permissions%s%s",
-		     daemon->options.allow_other ? ",allow_other" : "", daemon->options.noexec ? ",noexec" : "") < 0 ||
+		     daemon->options.allow_other ? ",allow_other" : "",
+		     daemon->options.noexec ? ",noexec" : "") < 0 ||
 	    fuse_opt_add_arg(&args, "skillfs") < 0 || fuse_opt_add_arg(&args, "-o") < 0 ||
 	    fuse_opt_add_arg(&args, options) < 0) {
 		fuse_opt_free_args(&args);
@@ -414,7 +415,8 @@ int content_mount(struct content *content, struct error *error)
 	const char *mountpoint = content->daemon->options.mountpoint;
 
 	if (fuse_session_mount(content->session, mountpoint) < 0)
-		return error_set(error, -EIO, "%s: cannot mount (see the message above; `skillfs doctor` explains)",
+		return error_set(error, -EIO,
+				 "%s: cannot mount (see the message above; `skillfs doctor` explains)",
 				 mountpoint);
 	content->mounted = true;
 	return 0;

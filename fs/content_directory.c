@@ -20,7 +20,8 @@ static int perform_opendir(struct request *request)
 	struct handle *handle;
 	struct listing *listing = NULL;
 	bool changed = true;
-	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing, &changed);
+	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing,
+			   &changed);
 
 	if (rc == VIEW_PARKED)
 		return rc;
@@ -67,7 +68,8 @@ void content_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *i
 }
 
 // Offset N means: the next entry is N. 0 and 1 are the dots, then the listing, then the control link in the root.
-void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *info)
+void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			struct fuse_file_info *info)
 {
 	struct content *content = content_of(req);
 	const struct handle *handle = (const struct handle *)(uintptr_t)info->fh;

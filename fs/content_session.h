@@ -40,7 +40,7 @@ struct request {
 	struct content *content;
 	fuse_req_t req;
 	int (*perform)(struct request *request); // replies, or returns VIEW_PARKED
-	struct node *node; // with a reference
+	struct node *node;                       // with a reference
 	size_t size;
 	off_t offset;
 	struct fuse_file_info info;
@@ -63,7 +63,8 @@ struct request *request_new(fuse_req_t req, struct node *node, const char *name,
 void request_queue(struct request *request); // NULL is allowed
 
 void content_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info);
-void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *info);
+void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			struct fuse_file_info *info);
 void content_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info);
 void content_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
 void content_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);

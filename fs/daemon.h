@@ -20,12 +20,12 @@ struct control;
 struct launcher;
 
 struct daemon_options {
-	char *source;      // canonical
-	char *mountpoint;  // canonical; equal to source when mounted over itself
-	char *agent;       // -o agent=
-	char *config_path; // NULL: the defaults
-	char *state_dir;   // NULL: no audit file
-	char *control_dir; // NULL: no control mount (-o control=none)
+	char *source;          // canonical
+	char *mountpoint;      // canonical; equal to source when mounted over itself
+	char *agent;           // -o agent=
+	char *config_path;     // NULL: the defaults
+	char *state_dir;       // NULL: no audit file
+	char *control_dir;     // NULL: no control mount (-o control=none)
 	bool control_dir_made; // ours to remove
 	bool foreground;
 	bool allow_other;
@@ -45,7 +45,7 @@ struct daemon {
 	struct content *content;
 	struct control *control; // NULL with control=none
 	struct sandbox_support sandbox;
-	struct strv warnings; // shown in status
+	struct strv warnings;    // shown in status
 	struct timespec started; // CLOCK_MONOTONIC
 	uid_t owner;
 	int start_lock; // on the mountpoint while mounting, else -1

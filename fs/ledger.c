@@ -279,8 +279,8 @@ static void shown_free(struct shown *shown, size_t shown_count)
 }
 
 // Copies of all entries that `want` takes, sorted by path.
-static int collect(struct ledger *ledger, bool (*want)(const char *, const struct snapshot *), struct shown **ret,
-		   size_t *ret_count)
+static int collect(struct ledger *ledger, bool (*want)(const char *, const struct snapshot *),
+		   struct shown **ret, size_t *ret_count)
 {
 	struct shown *shown;
 	size_t shown_count = 0;
@@ -320,7 +320,8 @@ static bool want_telling(const char *path, const struct snapshot *snapshot)
 	return has_something_to_tell(snapshot);
 }
 
-int ledger_each(struct ledger *ledger, int (*visit)(const char *, const struct snapshot *, void *), void *context)
+int ledger_each(struct ledger *ledger, int (*visit)(const char *, const struct snapshot *, void *),
+		void *context)
 {
 	struct shown *shown;
 	size_t shown_count;

@@ -42,7 +42,8 @@ void ledger_counts(struct ledger *ledger, struct ledger_counts *ret);
 // The same for what is known below a folder ("" for all); `scans` stays 0.
 void ledger_summary(struct ledger *ledger, const char *path, struct ledger_counts *ret);
 // Calls `visit` for each entry with something to tell, by path; snapshots are valid during the call. No lock is held.
-int ledger_each(struct ledger *ledger, int (*visit)(const char *path, const struct snapshot *snapshot, void *context),
+int ledger_each(struct ledger *ledger,
+		int (*visit)(const char *path, const struct snapshot *snapshot, void *context),
 		void *context);
 // Paths of the visible skills (folders holding a SKILL.md), sorted; the folder's path below the root, "" for the root itself.
 int ledger_skills(struct ledger *ledger, struct strv *ret);

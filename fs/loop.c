@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
-#define WAKE_SIGNAL SIGUSR1
+#define WAKE_SIGNAL   SIGUSR1
 #define WAKE_EVERY_NS 10000000L
 
 static void wake(int signal)

@@ -85,12 +85,15 @@ static int heal(const char *path, struct error *error)
 	int rc = mount_heal(path, &healed, error);
 
 	if (rc == 0 && healed > 0)
-		fprintf(stderr, "skillfs: %s: a dead mount stood here (its daemon had ended without unmounting); "
-				"it is taken away\n", path);
+		fprintf(stderr,
+			"skillfs: %s: a dead mount stood here (its daemon had ended without unmounting); "
+			"it is taken away\n",
+			path);
 	return rc;
 }
 
-static int use_configuration(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
+static int use_configuration(struct daemon *daemon, const struct mount_arguments *arguments,
+			     struct error *error)
 {
 	const char *agent = arguments->agent == NULL ? DEFAULT_AGENT : arguments->agent;
 	char *end;
@@ -111,12 +114,15 @@ static int use_configuration(struct daemon *daemon, const struct mount_arguments
 	if (arguments->entry_timeout_ms != NULL) {
 		errno = 0;
 		value = strtol(arguments->entry_timeout_ms, &end, 10);
-		if (errno != 0 || *end != '\0' || end == arguments->entry_timeout_ms || value < 0 || value > 3600000)
-			return error_set(error, -EINVAL, "entry_timeout_ms=%s: not a number from 0 to 3600000",
+		if (errno != 0 || *end != '\0' || end == arguments->entry_timeout_ms || value < 0 ||
+		    value > 3600000)
+			return error_set(error, -EINVAL,
+					 "entry_timeout_ms=%s: not a number from 0 to 3600000",
 					 arguments->entry_timeout_ms);
 		daemon->config->mount.entry_timeout_ms = (uint32_t)value;
 	}
-	return scanner_new(daemon->config->custom_rules, daemon->config->custom_rule_count, &daemon->scanner, error);
+	return scanner_new(daemon->config->custom_rules, daemon->config->custom_rule_count, &daemon->scanner,
+			   error);
 }
 
 // Where a path that need not exist lies.
@@ -141,7 +147,8 @@ static int future_canonical(const char *path, char **ret, struct error *error)
 		*slash = '\0';
 	parent = realpath(slash == NULL ? "." : slash == copy ? "/" : copy, NULL);
 	if (parent == NULL || name[0] == '\0')
-		return error_set(error, -ENOENT, "%s: cannot make this directory: %s", path, strerror(ENOENT));
+		return error_set(error, -ENOENT, "%s: cannot make this directory: %s", path,
+				 strerror(ENOENT));
 	if (asprintf(ret, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
 		return -ENOMEM;
 	return 0;
@@ -149,8 +156,8 @@ static int future_canonical(const char *path, char **ret, struct error *error)
 
 // A directory that the user named; it is made when it is not there, and may be a dead mount. The source is never
 // written, and a directory below the mount would be hidden by it.
-static int named_directory(const struct daemon_options *options, const char *what, const char *path, char **ret,
-			   struct error *error)
+static int named_directory(const struct daemon_options *options, const char *what, const char *path,
+			   char **ret, struct error *error)
 {
 	CLEANUP(free) char *canonical = NULL;
 	int rc = future_canonical(path, &canonical, error);
@@ -158,15 +165,16 @@ static int named_directory(const struct daemon_options *options, const char *wha
 	if (rc < 0)
 		return rc;
 	if (lies_in(canonical, options->source) || lies_in(canonical, options->mountpoint))
-		return error_set(error, -EINVAL, "%s: the %s directory must not lie in the skills folder", canonical,
-				 what);
+		return error_set(error, -EINVAL, "%s: the %s directory must not lie in the skills folder",
+				 canonical, what);
 	if (mkdir(canonical, 0700) < 0 && errno != EEXIST && errno != ENOTCONN)
 		return error_set(error, -errno, "%s: cannot make this directory: %s", path, strerror(errno));
 	*ret = take(canonical);
 	return 0;
 }
 
-static int use_directories(struct daemon *daemon, const struct mount_arguments *arguments, struct error *error)
+static int use_directories(struct daemon *daemon, const struct mount_arguments *arguments,
+			   struct error *error)
 {
 	struct daemon_options *options = &daemon->options;
 	CLEANUP(free) char *id = NULL;
@@ -203,12 +211,13 @@ static int use_directories(struct daemon *daemon, const struct mount_arguments *
 			return -ENOMEM;
 	}
 	// The source is never written, and a directory below the mount would be hidden by it.
-	if (options->control_dir != NULL &&
-	    (lies_in(options->control_dir, options->source) || lies_in(options->control_dir, options->mountpoint)))
-		return error_set(error, -EINVAL, "%s: the control directory must not lie in the skills folder",
+	if (options->control_dir != NULL && (lies_in(options->control_dir, options->source) ||
+					     lies_in(options->control_dir, options->mountpoint)))
+		return error_set(error, -EINVAL,
+				 "%s: the control directory must not lie in the skills folder",
 				 options->control_dir);
-	if (options->state_dir != NULL &&
-	    (lies_in(options->state_dir, options->source) || lies_in(options->state_dir, options->mountpoint)))
+	if (options->state_dir != NULL && (lies_in(options->state_dir, options->source) ||
+					   lies_in(options->state_dir, options->mountpoint)))
 		return error_set(error, -EINVAL, "%s: the state directory must not lie in the skills folder",
 				 options->state_dir);
 	return 0;
@@ -256,7 +265,8 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 		return rc;
 	rc = mount_canonical(arguments->paths[0], &options->source, error);
 	if (rc == 0)
-		rc = mount_canonical(arguments->paths[arguments->paths[1] == NULL ? 0 : 1], &options->mountpoint, error);
+		rc = mount_canonical(arguments->paths[arguments->paths[1] == NULL ? 0 : 1],
+				     &options->mountpoint, error);
 	if (rc == 0)
 		rc = begin_alone(daemon, error);
 	if (rc == 0)
@@ -288,8 +298,8 @@ static void print_warnings(const struct daemon *daemon)
 		fprintf(stderr, "skillfs: warning: %s\n", daemon->warnings.items[i]);
 	if (daemon->sandbox.tier == TIER_NONE && daemon->options.control_dir != NULL)
 		fprintf(stderr, "skillfs: WARNING: %s: %s%s%s\n",
-			daemon_may_run_open(daemon) ? "exec runs commands WITHOUT a sandbox" :
-						      "exec refuses all commands, there is no sandbox",
+			daemon_may_run_open(daemon) ? "exec runs commands WITHOUT a sandbox"
+						    : "exec refuses all commands, there is no sandbox",
 			daemon->sandbox.reason == NULL ? "none was found" : daemon->sandbox.reason,
 			daemon->sandbox.hint == NULL ? "" : "; ",
 			daemon->sandbox.hint == NULL ? "" : daemon->sandbox.hint);
@@ -440,7 +450,8 @@ static int run(struct daemon *daemon, int told, struct error *error)
 {
 	CLEANUP(fd) int signal_fd = -1;
 	CLEANUP(fd) int mountinfo_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	struct signals signals = { eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) };
+	struct signals signals = { eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE),
+				   eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) };
 	struct pollfd poll_fds[3];
 	unsigned ended = 0;
 	sigset_t set;
@@ -456,7 +467,9 @@ static int run(struct daemon *daemon, int told, struct error *error)
 	sigaddset(&set, SIGHUP);
 	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-	rc = signals.ready < 0 || signals.ended < 0 || signal_fd < 0 || mountinfo_fd < 0 ? -errno : start(daemon, &signals, error);
+	rc = signals.ready < 0 || signals.ended < 0 || signal_fd < 0 || mountinfo_fd < 0
+		     ? -errno
+		     : start(daemon, &signals, error);
 	if (rc == 0) {
 		audit_event(daemon->audit, "mount.start", mount_fields(daemon));
 		if (!daemon->options.foreground)
@@ -477,8 +490,8 @@ static int run(struct daemon *daemon, int told, struct error *error)
 				break;
 			}
 			// A changed configuration takes a new mount in this version; a hang-up must not end us.
-			if (poll_fds[0].revents != 0 && read(signal_fd, &info, sizeof(info)) == sizeof(info) &&
-			    info.ssi_signo != SIGHUP)
+			if (poll_fds[0].revents != 0 &&
+			    read(signal_fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGHUP)
 				break;
 		}
 	}
@@ -500,7 +513,8 @@ static void print_mounted(const struct daemon *daemon)
 		fprintf(stderr, "skillfs: %s now shows the sanitized view of %s\n", options->mountpoint,
 			options->source);
 	if (options->control_dir != NULL)
-		fprintf(stderr, "skillfs: findings, policy and exec: %s/" RESERVED_NAME "\n", options->mountpoint);
+		fprintf(stderr, "skillfs: findings, policy and exec: %s/" RESERVED_NAME "\n",
+			options->mountpoint);
 	fprintf(stderr, "skillfs: to end it: skillfs umount %s\n", options->mountpoint);
 }
 
@@ -590,7 +604,8 @@ int mount_main(int argc, char **argv)
 		bool later = strncmp(arguments.wrong, "approvals=", 10) == 0;
 
 		if (asprintf(&text, "%s: %s", arguments.wrong,
-			     later ? "approvals are not supported by this version yet" : "not understood") < 0)
+			     later ? "approvals are not supported by this version yet" : "not understood") <
+		    0)
 			text = NULL;
 		return command_usage("mount", text);
 	}

@@ -9,12 +9,18 @@
 #include <stddef.h>
 #include <string.h>
 
-#define OPTION(text, field) { text, offsetof(struct mount_arguments, field), 1 }
+#define OPTION(text, field)                                                                                  \
+	{                                                                                                    \
+		text, offsetof(struct mount_arguments, field), 1                                             \
+	}
 
 enum { KEY_IGNORED = 1, KEY_LATER };
 
 // FUSE_OPT_KEY() as clang takes it without a warning.
-#define IGNORED(text) { text, UINT_MAX, KEY_IGNORED }
+#define IGNORED(text)                                                                                        \
+	{                                                                                                    \
+		text, UINT_MAX, KEY_IGNORED                                                                  \
+	}
 
 // Generic mount options that mount(8), fstab and systemd pass on. Those that would weaken the mount are accepted and
 // not followed: it is always ro, nosuid and nodev.

@@ -20,7 +20,8 @@
 #define LAYERS_MAX        64
 #define HELPER_TIMEOUT_MS 10000
 
-static const char *const fusermount_paths[] = { "/usr/bin/fusermount3", "/bin/fusermount3", "/usr/local/bin/fusermount3" };
+static const char *const fusermount_paths[] = { "/usr/bin/fusermount3", "/bin/fusermount3",
+						"/usr/local/bin/fusermount3" };
 
 static void cleanup_file(FILE **file)
 {
@@ -210,9 +211,8 @@ int mount_canonical(const char *path, char **ret, struct error *error)
 			parent = strdup("");
 		else
 			parent = (*slash = '\0', realpath(copy, NULL));
-		if (parent != NULL &&
-		    asprintf(&canonical, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent,
-			     slash == NULL ? copy : slash + 1) < 0)
+		if (parent != NULL && asprintf(&canonical, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent,
+					       slash == NULL ? copy : slash + 1) < 0)
 			return -ENOMEM;
 	}
 	if (canonical == NULL) {
@@ -312,7 +312,8 @@ int mount_heal(const char *path, size_t *ret_healed, struct error *error)
 			return 0;
 		if (!dead)
 			return error_set(error, -EBUSY,
-					 "%s: skillfs is mounted there already; `skillfs umount %s` first", path, path);
+					 "%s: skillfs is mounted there already; `skillfs umount %s` first",
+					 path, path);
 		rc = mount_detach(path, true, error);
 		if (rc < 0)
 			return error_prefix(error, rc, "%s: a dead mount stands there", path);
@@ -361,7 +362,8 @@ int mount_control_dir(const char *path, char **ret, struct error *error)
 	if (rc < 0)
 		return rc;
 	if (control_dir == NULL)
-		return error_set(error, -ENOENT, "%s: mounted without a control directory (control=none)", mountpoint);
+		return error_set(error, -ENOENT, "%s: mounted without a control directory (control=none)",
+				 mountpoint);
 	*ret = take(control_dir);
 	return 0;
 }

@@ -118,7 +118,8 @@ int runtime_state_dir(const char *id, char **ret, struct error *error)
 	else if (home != NULL)
 		rc = asprintf(&base, "%s/.local/state/skillfs", home);
 	else
-		return error_set(error, -ENOENT, "no home directory for the audit log; -o state=DIR names another");
+		return error_set(error, -ENOENT,
+				 "no home directory for the audit log; -o state=DIR names another");
 	if (rc < 0)
 		return -ENOMEM;
 	rc = make_parents(base, error);

@@ -25,9 +25,9 @@ struct identity identity_of(const struct stat *st)
 
 bool identity_equal(const struct identity *a, const struct identity *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
-	       a->mtime.tv_nsec == b->mtime.tv_nsec && a->ctime.tv_sec == b->ctime.tv_sec &&
-	       a->ctime.tv_nsec == b->ctime.tv_nsec;
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
+	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
 static int read_all(int fd, size_t max, size_t expect, struct buf *ret)
@@ -240,9 +240,9 @@ int snapshot_build_hidden(enum entry_kind kind, const char *path, const struct s
 			  struct snapshot **ret)
 {
 	static const enum notice_code codes[] = {
-		[ENTRY_MISSING] = NOTICE_FS_UNREADABLE,	  [ENTRY_DIRECTORY] = NOTICE_FS_UNREADABLE,
-		[ENTRY_FILE] = NOTICE_FS_UNREADABLE,	  [ENTRY_LINK] = NOTICE_FS_UNREADABLE,
-		[ENTRY_ESCAPE] = NOTICE_FS_SYMLINK_ESCAPE, [ENTRY_SPECIAL] = NOTICE_FS_SPECIAL_FILE,
+		[ENTRY_MISSING] = NOTICE_FS_UNREADABLE,        [ENTRY_DIRECTORY] = NOTICE_FS_UNREADABLE,
+		[ENTRY_FILE] = NOTICE_FS_UNREADABLE,           [ENTRY_LINK] = NOTICE_FS_UNREADABLE,
+		[ENTRY_ESCAPE] = NOTICE_FS_SYMLINK_ESCAPE,     [ENTRY_SPECIAL] = NOTICE_FS_SPECIAL_FILE,
 		[ENTRY_NESTED_MOUNT] = NOTICE_FS_NESTED_MOUNT, [ENTRY_RESERVED] = NOTICE_FS_RESERVED_NAME,
 	};
 	CLEANUP(snapshot) struct snapshot *snapshot = snapshot_new(path);

@@ -35,10 +35,10 @@ struct snapshot {
 	struct stat st; // the source's
 	bool special;   // hidden, and no regular file
 	enum verdict verdict;
-	struct report report; // its body is moved out to ret_body
-	size_t size;          // of the served body
-	char hash[HASH_TEXT_SIZE]; // of the served body
-	char *tools;          // effective tools, comma list; on SKILL.md only, else NULL
+	struct report report;                 // its body is moved out to ret_body
+	size_t size;                          // of the served body
+	char hash[HASH_TEXT_SIZE];            // of the served body
+	char *tools;                          // effective tools, comma list; on SKILL.md only, else NULL
 	struct skill_restriction restriction; // on a visible SKILL.md
 };
 

@@ -13,7 +13,7 @@
 
 #include "sanitize/cleanup.h"
 
-#define LINKS_MAX 40 // as the kernel's MAXSYMLINKS
+#define LINKS_MAX   40 // as the kernel's MAXSYMLINKS
 #define RESOLVE_ALL (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS)
 
 static int open_beneath(int dir_fd, const char *path, int flags)
@@ -76,7 +76,8 @@ static void stat_of(const struct statx *stx, struct stat *ret)
 static int mount_id_of(int dir_fd, const char *name, uint64_t *ret)
 {
 	struct statx stx;
-	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC | (name[0] == '\0' ? AT_EMPTY_PATH : 0);
+	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC |
+		    (name[0] == '\0' ? AT_EMPTY_PATH : 0);
 
 	if (statx(dir_fd, name, flags, STATX_MNT_ID, &stx) < 0)
 		return -errno;
@@ -121,8 +122,9 @@ int source_open(const char *path, struct source **ret, struct error *error)
 		return error_set(error, rc, "%s: %s", canonical, strerror(-rc));
 	rc = source_open_directory(fd, ".");
 	if (rc == -ENOSYS)
-		return error_set(error, rc, "this kernel has no openat2(2), without which no path is safe: "
-					    "Linux 5.6 or newer is needed, and no filter that forbids the call");
+		return error_set(error, rc,
+				 "this kernel has no openat2(2), without which no path is safe: "
+				 "Linux 5.6 or newer is needed, and no filter that forbids the call");
 	if (rc >= 0)
 		(void)close(rc);
 	source = calloc(1, sizeof(*source));
@@ -174,7 +176,8 @@ static int examine_name(const struct source *source, int dir_fd, const char *nam
 	int rc;
 
 	*ret_stat = (struct stat){ 0 };
-	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strchr(name, '/') != NULL) {
+	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    strchr(name, '/') != NULL) {
 		*ret_kind = ENTRY_MISSING;
 		return 0;
 	}
@@ -297,8 +300,8 @@ static int stays_beneath(const struct source *source, const char *dir_path, cons
 		if (strcmp(name, RESERVED_NAME) == 0)
 			return 0;
 		if (!dangling) {
-			fd = current.len == 0 ? fcntl(source->root_fd, F_DUPFD_CLOEXEC, 0) :
-						source_open_directory(source->root_fd, current.data);
+			fd = current.len == 0 ? fcntl(source->root_fd, F_DUPFD_CLOEXEC, 0)
+					      : source_open_directory(source->root_fd, current.data);
 			if (fd == -ENOENT || fd == -ENOTDIR)
 				dangling = true;
 			else if (fd < 0)

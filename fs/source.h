@@ -15,10 +15,11 @@
 #define RESERVED_NAME ".skillfs"
 
 struct source {
-	int root_fd;   // O_PATH, owned
+	int root_fd; // O_PATH, owned
 	dev_t dev;
-	uint64_t mount_id; // entries on other mounts are hidden; 0 where the kernel does not tell: then by dev
-	char *path;    // canonical, for messages and for rewriting absolute links; never opened after mounting
+	uint64_t
+		mount_id; // entries on other mounts are hidden; 0 where the kernel does not tell: then by dev
+	char *path; // canonical, for messages and for rewriting absolute links; never opened after mounting
 };
 
 int source_open(const char *path, struct source **ret, struct error *error);

@@ -76,7 +76,8 @@ static uint64_t identity_key(const struct store *store, enum node_kind kind, con
 	return hash_key(fields, sizeof(fields), store->secret);
 }
 
-static bool same(const struct node *node, enum node_kind kind, const struct identity *identity, unsigned variant)
+static bool same(const struct node *node, enum node_kind kind, const struct identity *identity,
+		 unsigned variant)
 {
 	if (node->kind != kind)
 		return false;
@@ -92,10 +93,12 @@ static size_t id_slot(const struct store *store, uint64_t id)
 
 static size_t identity_slot(const struct store *store, const struct node *node)
 {
-	return (size_t)(identity_key(store, node->kind, &node->identity, node->variant) & (store->slot_count - 1));
+	return (size_t)(identity_key(store, node->kind, &node->identity, node->variant) &
+			(store->slot_count - 1));
 }
 
-static struct node *find(struct store *store, enum node_kind kind, const struct identity *identity, unsigned variant)
+static struct node *find(struct store *store, enum node_kind kind, const struct identity *identity,
+			 unsigned variant)
 {
 	size_t slot = (size_t)(identity_key(store, kind, identity, variant) & (store->slot_count - 1));
 	struct node *node = store->by_identity[slot];
@@ -230,8 +233,8 @@ uint64_t store_ino(struct store *store, const struct identity *identity, unsigne
 	return 3 * room | (hash_key(fields, sizeof(fields), store->secret) & (room - 1));
 }
 
-static struct node *node_new(enum node_kind kind, const struct identity *identity,
-			     unsigned variant, const char *path)
+static struct node *node_new(enum node_kind kind, const struct identity *identity, unsigned variant,
+			     const char *path)
 {
 	struct node *node = calloc(1, sizeof(*node));
 
@@ -398,7 +401,8 @@ int store_directory(struct store *store, int fd, const struct stat *st, const ch
 	return 0;
 }
 
-int store_link(struct store *store, const struct stat *st, const char *path, const char *target, struct node **ret)
+int store_link(struct store *store, const struct stat *st, const char *path, const char *target,
+	       struct node **ret)
 {
 	struct identity identity = identity_of(st);
 	// An absolute target is shown differently at each depth, so the text shown is part of the key.
@@ -536,7 +540,8 @@ struct body *node_set_body(struct store *store, struct node *node, struct buf *d
 	return body;
 }
 
-bool node_set_listing(struct store *store, struct node *node, struct listing *listing, const struct timespec *now)
+bool node_set_listing(struct store *store, struct node *node, struct listing *listing,
+		      const struct timespec *now)
 {
 	struct listing *old;
 	bool changed;
@@ -564,7 +569,8 @@ struct listing *node_listing(struct store *store, struct node *node)
 	return listing;
 }
 
-bool node_directories(struct store *store, const struct node *node, const struct identity *version, size_t *ret)
+bool node_directories(struct store *store, const struct node *node, const struct identity *version,
+		      size_t *ret)
 {
 	bool counted;
 
@@ -576,7 +582,8 @@ bool node_directories(struct store *store, const struct node *node, const struct
 	return counted;
 }
 
-void node_set_directories(struct store *store, struct node *node, const struct identity *version, size_t count)
+void node_set_directories(struct store *store, struct node *node, const struct identity *version,
+			  size_t count)
 {
 	pthread_mutex_lock(&store->lock);
 	node->counted = *version;

@@ -17,13 +17,13 @@
 #include "fs/snapshot.h"
 #include "sanitize/buf.h"
 
-#define NODE_ROOT 1
+#define NODE_ROOT  1
 #define NODE_FIRST 16 // ids below are left to the session
 
 enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
 
 struct node {
-	uint64_t id; // never used twice
+	uint64_t id;  // never used twice
 	uint64_t ino; // shown; below 2^53
 	enum node_kind kind;
 	unsigned variant; // what else but the source's identity decides on the content: see store_claim()
@@ -66,9 +66,11 @@ bool node_moved(struct store *store, struct node *node, const char *path);
 // The inode number shown for a file of that class (0 for directories and links).
 uint64_t store_ino(struct store *store, const struct identity *identity, unsigned cls);
 // A directory (takes `fd` over) or a link: found by identity, else made. With a reference.
-int store_root(struct store *store, int fd, const struct stat *st); // borrows `fd`; its node is never forgotten
+int store_root(struct store *store, int fd,
+	       const struct stat *st); // borrows `fd`; its node is never forgotten
 int store_directory(struct store *store, int fd, const struct stat *st, const char *path, struct node **ret);
-int store_link(struct store *store, const struct stat *st, const char *path, const char *target, struct node **ret);
+int store_link(struct store *store, const struct stat *st, const char *path, const char *target,
+	       struct node **ret);
 
 // The file with this identity and variant: STORE_HIT with a referenced node (its snapshot may be a hidden one);
 // STORE_CLAIMED when the caller must build it and call store_publish() or store_abandon(); STORE_PARKED when another task is
@@ -87,12 +89,15 @@ struct body *node_body(struct store *store, struct node *node);
 struct body *node_set_body(struct store *store, struct node *node, struct buf *data);
 // Takes the listing over; keeps the time of change. Returns true when what is visible differs from the one before
 // (or there was none).
-bool node_set_listing(struct store *store, struct node *node, struct listing *listing, const struct timespec *now);
+bool node_set_listing(struct store *store, struct node *node, struct listing *listing,
+		      const struct timespec *now);
 struct listing *node_listing(struct store *store, struct node *node); // with a reference, or NULL
 
 // How many visible subdirectories that version of the directory had; false when it was not counted.
-bool node_directories(struct store *store, const struct node *node, const struct identity *version, size_t *ret);
-void node_set_directories(struct store *store, struct node *node, const struct identity *version, size_t count);
+bool node_directories(struct store *store, const struct node *node, const struct identity *version,
+		      size_t *ret);
+void node_set_directories(struct store *store, struct node *node, const struct identity *version,
+			  size_t count);
 struct timespec node_visible_changed(struct store *store, const struct node *node);
 
 void store_stat(struct store *store, uint64_t *ret_nodes, uint64_t *ret_cached_bytes);

@@ -9,9 +9,9 @@
 #include "fs/mount.h"
 #include "sanitize/cleanup.h"
 
-#define WAIT_STEP_MS 10
+#define WAIT_STEP_MS     10
 #define WAIT_MOUNT_STEPS 1000 // 10 s for the daemon to take its control mount down
-#define WAIT_DIR_STEPS 100    // 1 s more for its directory, which stays when the user named it
+#define WAIT_DIR_STEPS   100  // 1 s more for its directory, which stays when the user named it
 
 // The daemon ends by itself when its mount is gone. False when its control mount stays.
 static bool wait_until_gone(const char *control_dir)
@@ -54,7 +54,8 @@ int umount_main(int argc, char **argv)
 	if (rc == -ENOTCONN)
 		rc = mount_detach(canonical, true, &error); // dead: nobody is served any more
 	else if (rc == 0 && strcmp(mountpoint, canonical) != 0)
-		rc = error_set(&error, -EINVAL, "%s: not a mountpoint; the mount is at %s", canonical, mountpoint);
+		rc = error_set(&error, -EINVAL, "%s: not a mountpoint; the mount is at %s", canonical,
+			       mountpoint);
 	else if (rc == 0)
 		rc = mount_detach(mountpoint, now, &error);
 	if (rc == -EBUSY && !now)

@@ -16,8 +16,8 @@
 static unsigned variant_of(const struct view *view, const char *name, const char *path)
 {
 	enum file_class cls;
-	unsigned variant = config_class(view->context.config, path, &cls) ? 8U + (unsigned)cls :
-									    (unsigned)classify_name(name);
+	unsigned variant = config_class(view->context.config, path, &cls) ? 8U + (unsigned)cls
+									  : (unsigned)classify_name(name);
 
 	return variant | (classify_is_skill_md(name) ? 4U : 0);
 }
@@ -100,7 +100,8 @@ static int examine(struct view *view, struct node *dir, const char *dir_path, co
 	int rc = source_join(dir_path, name, &ret->path);
 
 	for (int i = 0; rc == 0 && i < EXAMINE_TRIES; i++) {
-		rc = source_examine(view->context.source, dir->fd, dir_path, name, &ret->kind, &ret->st, &ret->target);
+		rc = source_examine(view->context.source, dir->fd, dir_path, name, &ret->kind, &ret->st,
+				    &ret->target);
 		if (rc != -EAGAIN)
 			return rc;
 		rc = 0;
@@ -192,7 +193,8 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 			return rc;
 		(void)node_moved(view->store, node, at.path);
 		record(view, at.path, node->snapshot);
-	} else if (node_moved(view->store, node, at.path) || !ledger_holds(view->ledger, at.path, &identity)) {
+	} else if (node_moved(view->store, node, at.path) ||
+		   !ledger_holds(view->ledger, at.path, &identity)) {
 		// Found under another name, or again at one that was gone for a while.
 		record(view, at.path, node->snapshot);
 	}
@@ -204,7 +206,8 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 	return 0;
 }
 
-int view_lookup(struct view *view, struct node *dir, const char *name, struct task *task, struct node **ret_node)
+int view_lookup(struct view *view, struct node *dir, const char *name, struct task *task,
+		struct node **ret_node)
 {
 	return lookup(view, dir, name, task, true, ret_node);
 }
@@ -266,8 +269,8 @@ static int hand_out(struct view *view, struct node *dir, const char *name, struc
 }
 
 // Has the files that are not known yet scanned side by side. Returns VIEW_PARKED when there are any.
-static int spread(struct view *view, struct node *dir, const char *dir_path, const struct buf *names, size_t count,
-		  struct view_listing *state, struct task *task)
+static int spread(struct view *view, struct node *dir, const char *dir_path, const struct buf *names,
+		  size_t count, struct view_listing *state, struct task *task)
 {
 	const char *name = names->data;
 	bool any = false;
@@ -312,8 +315,8 @@ static int add_entry(struct listing *listing, size_t *offsets, const char *name,
 	return buf_append(&listing->names, name, strlen(name) + 1);
 }
 
-static int fill(struct view *view, struct node *dir, const char *dir_path, const struct buf *names, size_t count,
-		struct task *task, struct listing *listing, size_t *offsets)
+static int fill(struct view *view, struct node *dir, const char *dir_path, const struct buf *names,
+		size_t count, struct task *task, struct listing *listing, size_t *offsets)
 {
 	const char *name = names->data;
 	int rc = 0;
@@ -341,9 +344,9 @@ static int fill(struct view *view, struct node *dir, const char *dir_path, const
 			listing->hidden++;
 		else
 			rc = add_entry(listing, offsets, name, node->ino,
-				       node->kind == NODE_FILE	      ? S_IFREG :
-				       node->kind == NODE_DIRECTORY ? S_IFDIR :
-								      S_IFLNK);
+				       node->kind == NODE_FILE        ? S_IFREG
+				       : node->kind == NODE_DIRECTORY ? S_IFDIR
+								      : S_IFLNK);
 		node_put(view->store, node);
 	}
 	return rc;
@@ -410,8 +413,8 @@ static int list(struct view *view, struct node *dir, const char *dir_path, struc
 	}
 	atomic_init(&listing->refs, 2); // the node's and the caller's
 	listing->entries = calloc(count + 1, sizeof(*listing->entries));
-	rc = listing->entries == NULL ? -ENOMEM :
-					fill(view, dir, dir_path, &names, count, task, listing, offsets);
+	rc = listing->entries == NULL ? -ENOMEM
+				      : fill(view, dir, dir_path, &names, count, task, listing, offsets);
 	if (rc != 0) {
 		atomic_store(&listing->refs, 1);
 		listing_unref(listing);

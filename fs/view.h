@@ -29,7 +29,8 @@ struct view {
 
 // `ret_node` gets the node with a reference, or NULL when the name is not there (or hidden: that is the same).
 // 0, VIEW_PARKED or a negative errno. Records news in ledger and audit.
-int view_lookup(struct view *view, struct node *dir, const char *name, struct task *task, struct node **ret_node);
+int view_lookup(struct view *view, struct node *dir, const char *name, struct task *task,
+		struct node **ret_node);
 // The same without scanning and without waiting: -EAGAIN when it would have to.
 int view_find(struct view *view, struct node *dir, const char *name, struct node **ret_node);
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "fs/output/json.h"
-#include "sanitize/cleanup.h"
 #include "sanitize/classify.h"
+#include "sanitize/cleanup.h"
 
-#define PREFIX "user.skillfs."
+#define PREFIX    "user.skillfs."
 #define VALUE_MAX (60 * 1024) // the kernel's limit is 64 KiB
 
 // At most VALUE_MAX bytes of a JSON array: whole elements, then {"omitted": N}.
@@ -35,21 +35,24 @@ static int append_array(struct buf *buf, json_t *array)
 	return rc < 0 ? rc : buf_append_byte(buf, ']');
 }
 
-static int get_verdict(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_verdict(struct view *view, const struct node *node, const struct listing *listing,
+		       struct buf *ret)
 {
 	(void)view;
 	(void)listing;
 	return buf_append_string(ret, verdict_name(node->snapshot->verdict));
 }
 
-static int get_class(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_class(struct view *view, const struct node *node, const struct listing *listing,
+		     struct buf *ret)
 {
 	(void)view;
 	(void)listing;
 	return buf_append_string(ret, file_class_name(node->snapshot->report.cls));
 }
 
-static int get_rules(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_rules(struct view *view, const struct node *node, const struct listing *listing,
+		     struct buf *ret)
 {
 	const struct findings *findings = &node->snapshot->report.findings;
 	const struct scanner *scanner = view->context.scanner;
@@ -68,21 +71,24 @@ static int get_rules(struct view *view, const struct node *node, const struct li
 	return rc;
 }
 
-static int get_findings(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_findings(struct view *view, const struct node *node, const struct listing *listing,
+			struct buf *ret)
 {
 	(void)view;
 	(void)listing;
 	return append_array(ret, json_findings(&node->snapshot->report.findings));
 }
 
-static int get_notices(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_notices(struct view *view, const struct node *node, const struct listing *listing,
+		       struct buf *ret)
 {
 	(void)view;
 	(void)listing;
 	return append_array(ret, json_notices(&node->snapshot->report.notices));
 }
 
-static int get_sanitize(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_sanitize(struct view *view, const struct node *node, const struct listing *listing,
+			struct buf *ret)
 {
 	json_t *value = json_sanitize(&node->snapshot->report.stats);
 	int rc = value == NULL ? -ENOMEM : json_append(ret, value, false);
@@ -93,35 +99,40 @@ static int get_sanitize(struct view *view, const struct node *node, const struct
 	return rc;
 }
 
-static int get_hash(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_hash(struct view *view, const struct node *node, const struct listing *listing,
+		    struct buf *ret)
 {
 	(void)view;
 	(void)listing;
 	return buf_append_string(ret, node->snapshot->hash);
 }
 
-static int get_ruleset(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_ruleset(struct view *view, const struct node *node, const struct listing *listing,
+		       struct buf *ret)
 {
 	(void)node;
 	(void)listing;
 	return buf_append_string(ret, scanner_ruleset(view->context.scanner));
 }
 
-static int get_tools(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_tools(struct view *view, const struct node *node, const struct listing *listing,
+		     struct buf *ret)
 {
 	(void)view;
 	(void)listing;
 	return buf_append_string(ret, node->snapshot->tools);
 }
 
-static int get_hidden(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_hidden(struct view *view, const struct node *node, const struct listing *listing,
+		      struct buf *ret)
 {
 	(void)view;
 	(void)node;
 	return buf_printf(ret, "%zu", listing->hidden);
 }
 
-static int get_summary(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret)
+static int get_summary(struct view *view, const struct node *node, const struct listing *listing,
+		       struct buf *ret)
 {
 	CLEANUP(free) char *path = node_path(view->store, node);
 	struct ledger_counts counts;
@@ -131,8 +142,8 @@ static int get_summary(struct view *view, const struct node *node, const struct 
 		return -ENOMEM;
 	ledger_summary(view->ledger, path, &counts);
 	return buf_printf(ret,
-			  "{\"files\":%" PRIu64 ",\"skills\":%" PRIu64 ",\"hidden\":%" PRIu64 ",\"warned\":%" PRIu64
-			  ",\"findings\":%" PRIu64 ",\"complete\":%s}",
+			  "{\"files\":%" PRIu64 ",\"skills\":%" PRIu64 ",\"hidden\":%" PRIu64
+			  ",\"warned\":%" PRIu64 ",\"findings\":%" PRIu64 ",\"complete\":%s}",
 			  counts.files, counts.skills, counts.hidden, counts.warned, counts.findings,
 			  counts.indexed ? "true" : "false");
 }
@@ -142,7 +153,8 @@ static const struct attribute {
 	enum node_kind kind;
 	bool manifest_only; // on SKILL.md
 	bool listing;       // needs the directory's listing
-	int (*get)(struct view *view, const struct node *node, const struct listing *listing, struct buf *ret);
+	int (*get)(struct view *view, const struct node *node, const struct listing *listing,
+		   struct buf *ret);
 } attributes[] = {
 	{ PREFIX "class", NODE_FILE, false, false, get_class },
 	{ PREFIX "findings", NODE_FILE, false, false, get_findings },
@@ -177,7 +189,8 @@ bool xattr_wants_listing(const struct node *node, const char *name)
 	return attribute != NULL && attribute->listing;
 }
 
-int xattr_get(struct view *view, struct node *node, const char *name, const struct listing *listing, struct buf *ret)
+int xattr_get(struct view *view, struct node *node, const char *name, const struct listing *listing,
+	      struct buf *ret)
 {
 	const struct attribute *attribute = find(node, name);
 

@@ -10,6 +10,7 @@
 // For `.hidden` and `.summary` of a directory the caller lists it first and passes the listing; NULL otherwise.
 bool xattr_wants_listing(const struct node *node, const char *name);
 // -ENODATA for a name that the node does not have.
-int xattr_get(struct view *view, struct node *node, const char *name, const struct listing *listing, struct buf *ret);
+int xattr_get(struct view *view, struct node *node, const char *name, const struct listing *listing,
+	      struct buf *ret);
 // All names the node has, NUL-terminated, one behind the other.
 int xattr_list(const struct node *node, struct buf *ret);

@@ -5,9 +5,9 @@
 // a failed call changes nothing.
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdarg.h>
 
 #define BUF_MAX ((size_t)1 << 31)
 

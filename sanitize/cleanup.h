@@ -21,19 +21,19 @@ static inline void cleanup_fd(const int *fd)
 }
 
 // The pointer in `slot`; the slot is NULL afterwards.
-#define take(slot)                                                                                 \
-	({                                                                                         \
-		__typeof__(slot) taken_ = (slot);                                                  \
-		(slot) = NULL;                                                                     \
-		taken_;                                                                            \
+#define take(slot)                                                                                           \
+	({                                                                                                   \
+		__typeof__(slot) taken_ = (slot);                                                            \
+		(slot) = NULL;                                                                               \
+		taken_;                                                                                      \
 	})
 
 // The descriptor in `slot`; the slot is -1 afterwards.
-#define take_fd(slot)                                                                              \
-	({                                                                                         \
-		int taken_ = (slot);                                                               \
-		(slot) = -1;                                                                       \
-		taken_;                                                                            \
+#define take_fd(slot)                                                                                        \
+	({                                                                                                   \
+		int taken_ = (slot);                                                                         \
+		(slot) = -1;                                                                                 \
+		taken_;                                                                                      \
 	})
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

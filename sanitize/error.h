@@ -13,8 +13,7 @@ struct error {
 };
 
 // Both return `code` (a negative errno), so that `return error_set(...)` is one line.
-int error_set(struct error *error, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int error_set(struct error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int error_prefix(struct error *error, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

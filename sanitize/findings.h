@@ -58,11 +58,12 @@ int context_parse(const char *text, enum context *ret);
 
 struct finding {
 	const struct rule *rule; // borrowed from the scanner, which outlives the finding
-	enum severity severity;  // after the rule's own context (a table cell is WARN); policy may lower it further
-	char *matched_text;      // owned; at most MATCHED_TEXT_CHARACTERS code points, valid UTF-8
-	size_t position;         // code points from the start of the original text, 0-based
-	size_t byte_offset;      // the same in bytes
-	size_t line;             // 1-based, of the original text
+	enum severity
+		severity; // after the rule's own context (a table cell is WARN); policy may lower it further
+	char *matched_text; // owned; at most MATCHED_TEXT_CHARACTERS code points, valid UTF-8
+	size_t position;    // code points from the start of the original text, 0-based
+	size_t byte_offset; // the same in bytes
+	size_t line;        // 1-based, of the original text
 	enum stage stage;
 	enum context context;
 	bool approved;
@@ -93,6 +94,7 @@ void findings_sort(struct findings *findings);
 void findings_release(struct findings *findings);
 
 // Adds `count` to the notice of that code when there is one, else appends. `detail` may be NULL; the first one stays.
-int notices_add(struct notices *notices, enum notice_code code, size_t count, size_t line, const char *detail);
+int notices_add(struct notices *notices, enum notice_code code, size_t count, size_t line,
+		const char *detail);
 const struct notice *notices_find(const struct notices *notices, enum notice_code code);
 void notices_release(struct notices *notices);

@@ -18,8 +18,8 @@ struct scan_text;
 // Decides on one candidate [*start, *end) that the rule's expression found,
 // may move both ends and lower the severity, and may say where the search goes
 // on (*resume, never before the candidate's start + 1). NULL in the table: every match counts.
-typedef bool rule_check(const struct scan_text *text, size_t *start, size_t *end,
-			enum severity *severity, size_t *resume);
+typedef bool rule_check(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
+			size_t *resume);
 
 struct rule {
 	const char *id;

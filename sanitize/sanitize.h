@@ -13,7 +13,7 @@
 #include "sanitize/findings.h"
 
 #define MAX_BODY_LENGTH_DEFAULT 20000
-#define TRUNCATED_MARKER "\n[TRUNCATED]"
+#define TRUNCATED_MARKER        "\n[TRUNCATED]"
 
 // The product's four fields (the body aside) and ours.
 struct sanitize_stats {

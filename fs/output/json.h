@@ -17,7 +17,8 @@ json_t *json_sanitize(const struct sanitize_stats *stats);
 // path, class, verdict, findings, notices, sanitize. A path that is not UTF-8 has its bad bytes as U+FFFD and "pathBytes" in hex.
 json_t *json_file(const char *path, const struct snapshot *snapshot);
 // agent, skill (or null), profile, tools, excluded.
-json_t *json_policy(const char *agent, const char *skill, const char *profile, const struct effective_tools *effective);
+json_t *json_policy(const char *agent, const char *skill, const char *profile,
+		    const struct effective_tools *effective);
 // A string that may hold any bytes.
 json_t *json_text(const char *text);
 // Dumps with jansson, compact, with a newline when `line`; appends. 0 or -ENOMEM.

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -103,8 +103,9 @@ static int teardown(void **state)
 static void expect(const struct tree *tree, const char *dir, const char *name, enum entry_kind kind,
 		   const char *target)
 {
-	CLEANUP(fd) int fd = dir[0] == '\0' ? dup(tree->source->root_fd) :
-					      source_open_directory(tree->source->root_fd, dir);
+	CLEANUP(fd)
+	int fd = dir[0] == '\0' ? dup(tree->source->root_fd)
+				: source_open_directory(tree->source->root_fd, dir);
 	CLEANUP(free) char *shown = NULL;
 	enum entry_kind got;
 	struct stat st;
