@@ -69,3 +69,7 @@ struct content_counters {
 	uint64_t messages, lookups, reads, listings;
 	uint64_t cached_bytes, nodes;
 };
+
+// From a prepared daemon (fs/mount.c) to its end: returns when it was told to end or was unmounted. Writes one NUL byte to
+// `told` when the mount answers.
+int daemon_run(struct daemon *daemon, int told, struct error *error);

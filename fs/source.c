@@ -408,6 +408,19 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static int open_listing(int dir_fd, DIR **ret)
+{
+	CLEANUP(fd) int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret = fdopendir(fd);
+	if (*ret == NULL)
+		return -errno;
+	(void)take_fd(fd);
+	return 0;
+}
+
 int source_list(int dir_fd, struct buf *ret, size_t *ret_count)
 {
 	CLEANUP(buf) struct buf names = BUF_INIT;
@@ -416,17 +429,11 @@ int source_list(int dir_fd, struct buf *ret, size_t *ret_count)
 	struct dirent *entry;
 	size_t count = 0;
 	DIR *dir;
-	int fd, rc = 0;
+	int rc;
 
-	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		rc = -errno;
-		(void)close(fd);
+	rc = open_listing(dir_fd, &dir);
+	if (rc < 0)
 		return rc;
-	}
 	while (rc == 0 && (errno = 0, entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
@@ -462,17 +469,11 @@ int source_count_directories(const struct source *source, int dir_fd, size_t *re
 	struct dirent *entry;
 	size_t count = 0;
 	DIR *dir;
-	int fd, rc = 0;
+	int rc;
 
-	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		rc = -errno;
-		(void)close(fd);
+	rc = open_listing(dir_fd, &dir);
+	if (rc < 0)
 		return rc;
-	}
 	while ((errno = 0, entry = readdir(dir)) != NULL) {
 		enum entry_kind kind;
 		struct stat st;
