@@ -17,14 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "fs/audit.h"
 #include "fs/content.h"
 #include "fs/control.h"
 #include "fs/launcher.h"
 #include "fs/loop.h"
 #include "fs/mountinfo.h"
+#include "fs/output/json.h"
 #include "sanitize/cleanup.h"
 
 #define DRAIN_MS 5000
@@ -145,8 +144,8 @@ static void stop(struct daemon *daemon, const struct signals *signals, unsigned 
 
 static json_t *mount_fields(const struct daemon *daemon)
 {
-	return json_pack("{s:s, s:s, s:s, s:s}", "source", daemon->options.source, "mount",
-			 daemon->options.mountpoint, "agent", daemon->options.agent, "ruleset",
+	return json_pack("{s:o, s:o, s:s, s:s}", "source", json_text(daemon->options.source), "mount",
+			 json_text(daemon->options.mountpoint), "agent", daemon->options.agent, "ruleset",
 			 scanner_ruleset(daemon->scanner));
 }
 

@@ -13,10 +13,11 @@ struct queue {
 };
 
 struct pool {
-	pthread_mutex_t lock; // all below but the threads
+	pthread_mutex_t lock; // all below
 	pthread_cond_t wake;
 	struct queue queues[2]; // asked for, bulk
 	size_t running;
+	size_t bulk_running;
 	bool ending;
 	pthread_t threads[THREADS_MAX];
 	size_t thread_count;
@@ -36,9 +37,15 @@ int pool_new(struct pool **ret)
 	return 0;
 }
 
+// One thread is always left for what somebody asked for.
+static bool bulk_allowed(const struct pool *pool)
+{
+	return pool->thread_count < 2 || pool->bulk_running < pool->thread_count - 1;
+}
+
 static struct task *dequeue(struct pool *pool)
 {
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < (bulk_allowed(pool) ? 2 : 1); i++) {
 		struct task *task = pool->queues[i].first;
 
 		if (task == NULL)
@@ -61,11 +68,15 @@ static void *work(void *context)
 		struct task *task = dequeue(pool);
 
 		if (task != NULL) {
+			bool bulk = task->bulk; // the task may be gone when it has run
+
 			pool->running++;
+			pool->bulk_running += bulk;
 			pthread_mutex_unlock(&pool->lock);
 			task->run(task);
 			pthread_mutex_lock(&pool->lock);
 			pool->running--;
+			pool->bulk_running -= bulk;
 			// The last task may have been what the end waits for.
 			if (pool->ending)
 				pthread_cond_broadcast(&pool->wake);
@@ -81,16 +92,19 @@ static void *work(void *context)
 
 int pool_start(struct pool *pool, size_t threads)
 {
+	int rc = 0;
+
 	if (threads > THREADS_MAX)
 		threads = THREADS_MAX;
-	while (pool->thread_count < threads) {
-		int rc = pthread_create(&pool->threads[pool->thread_count], NULL, work, pool);
-
-		if (rc != 0)
-			return pool->thread_count > 0 ? 0 : -rc;
-		pool->thread_count++;
+	pthread_mutex_lock(&pool->lock);
+	while (rc == 0 && pool->thread_count < threads) {
+		rc = pthread_create(&pool->threads[pool->thread_count], NULL, work, pool);
+		if (rc == 0)
+			pool->thread_count++;
 	}
-	return 0;
+	threads = pool->thread_count;
+	pthread_mutex_unlock(&pool->lock);
+	return threads > 0 ? 0 : -rc; // fewer than asked for will do
 }
 
 void pool_queue(struct pool *pool, struct task *task)
