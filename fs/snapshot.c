@@ -110,7 +110,7 @@ static void snapshot_free(struct snapshot *snapshot)
 	report_release(&snapshot->report);
 	free(snapshot->path);
 	free(snapshot->tools);
-	strv_release(&snapshot->restriction.tools);
+	skill_restriction_release(&snapshot->restriction);
 	free(snapshot);
 }
 

@@ -69,12 +69,18 @@ static void cleanup_tool_reading(struct tool_reading *reading)
 	strv_release(&reading->exec_patterns);
 }
 
+void skill_restriction_release(struct skill_restriction *restriction)
+{
+	strv_release(&restriction->tools);
+	strv_release(&restriction->exec_patterns);
+	*restriction = (struct skill_restriction){ 0 };
+}
+
 void manifest_release(struct manifest *manifest)
 {
 	free(manifest->name);
 	free(manifest->description);
-	strv_release(&manifest->restriction.tools);
-	strv_release(&manifest->restriction.exec_patterns);
+	skill_restriction_release(&manifest->restriction);
 	*manifest = (struct manifest){ .name = NULL };
 }
 

@@ -28,6 +28,8 @@ struct skill_restriction {
 	struct strv exec_patterns;
 };
 
+void skill_restriction_release(struct skill_restriction *restriction);
+
 struct manifest {
 	char *name;        // NULL when absent
 	char *description; // NULL when absent

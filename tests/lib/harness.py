@@ -158,7 +158,7 @@ class World:
             "XDG_CACHE_HOME": self.path("cache"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "GIT_CONFIG_NOSYSTEM": "1",
-            "ASAN_OPTIONS": f"detect_leaks=0:log_path={log}",
+            "ASAN_OPTIONS": f"detect_leaks=1:log_path={log}",
             "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={log}",
             "TSAN_OPTIONS": f"log_path={log}",
         }
