@@ -402,7 +402,9 @@ int control_mount(struct control *control, struct error *error)
 	int fd;
 
 	if (fuse_session_mount(control->session, directory) != 0)
-		return error_set(error, -EIO, "%s: the control files could not be mounted", directory);
+		return error_set(error, -EIO,
+				 "%s: cannot mount (see the message above; `skillfs doctor` explains)",
+				 directory);
 	control->mounted = true;
 	fd = fuse_session_fd(control->session);
 	// The loop polls, so that it can be woken without a signal.

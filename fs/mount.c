@@ -384,8 +384,8 @@ int mount_main(int argc, char **argv)
 		bool later = strncmp(arguments.wrong, "approvals=", 10) == 0;
 
 		if (asprintf(&text, "%s: %s", arguments.wrong,
-			     later ? "approvals are not supported by this version yet" : "not understood") <
-		    0)
+			     later ? "approvals are not supported by this version yet"
+				   : "an unknown option, or one folder too many") < 0)
 			text = NULL;
 		return command_usage("mount", text);
 	}

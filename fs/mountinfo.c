@@ -340,7 +340,9 @@ int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, st
 		    (best == NULL || strlen(entries[i].mountpoint) >= strlen(best->mountpoint)))
 			best = &entries[i];
 	if (best == NULL)
-		rc = error_set(error, -ENOENT, "%s: no skillfs mount holds it", canonical);
+		rc = error_set(error, -ENOENT,
+			       "%s: no skillfs mount holds it; findmnt -t fuse.skillfs lists them",
+			       canonical);
 	else if (best->dead)
 		rc = error_set(error, -ENOTCONN, "%s: the daemon of this mount has ended; mount it again",
 			       best->mountpoint);

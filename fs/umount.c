@@ -42,7 +42,7 @@ int umount_main(int argc, char **argv)
 		if (strcmp(argv[i], "--now") == 0)
 			now = true;
 		else if (argv[i][0] == '-' || path != NULL)
-			return command_usage("umount", argv[i]);
+			return command_usage("umount", "takes one MOUNTPOINT, and no option but --now");
 		else
 			path = argv[i];
 	}

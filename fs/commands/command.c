@@ -19,19 +19,26 @@ const struct command commands[] = {
 		.name = "mount",
 		.summary = "show a skills folder, scanned and sanitized, as a read-only mount",
 		.run = command_mount,
-		.usage =
-			"skillfs mount [-f] [-c FILE] [-o OPTIONS] SOURCE [MOUNTPOINT]\n"
-			"\n"
-			"Without MOUNTPOINT the view covers SOURCE itself. Returns when the mount answers.\n"
-			"\n"
-			"  -f          stay in the foreground\n"
-			"  -c FILE     configuration\n"
-			"  -o OPTIONS  comma list: agent=ID, config=FILE, state=DIR, control=DIR (or none),\n"
-			"              entry_timeout_ms=N, audit_open, allow_other, and the generic mount "
-			"options\n"
-			"\n"
-			"Example:\n"
-			"  skillfs mount ~/.claude/skills\n",
+		.usage = "skillfs mount [-f] [-c FILE] [-o OPTIONS] SOURCE [MOUNTPOINT]\n"
+			 "\n"
+			 "Without MOUNTPOINT the view covers SOURCE itself. Returns when the mount answers.\n"
+			 "\n"
+			 "  -f          stay in the foreground\n"
+			 "  -c FILE     configuration\n"
+			 "  -o OPTIONS  comma list of the generic mount options, and of these:\n"
+			 "\n"
+			 "  agent=ID            whose settings to use (default: default)\n"
+			 "  config=FILE         the same as -c\n"
+			 "  allow_other         other users may read the view\n"
+			 "  control=DIR         where the owner's files are; none: no such files, no exec\n"
+			 "  state=DIR           where the audit log is kept\n"
+			 "  audit_open          each opening of a file goes into the audit log\n"
+			 "  entry_timeout_ms=N  how long a change of the source may stay unseen\n"
+			 "\n"
+			 "MOUNTPOINT has to exist. The view is always read-only, nosuid and nodev.\n"
+			 "\n"
+			 "Example:\n"
+			 "  skillfs mount ~/.claude/skills\n",
 	},
 	{
 		.name = "umount",
