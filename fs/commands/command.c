@@ -87,7 +87,7 @@ const struct command commands[] = {
 			 "\n"
 			 "Prints the sanitized bytes. It is a filter: a file that a mount would hide for its "
 			 "findings\n"
-			 "is printed too, and standard error says so; skillfs scan decides, this does not.\n"
+			 "is printed too; without --report standard error says so. skillfs scan decides.\n"
 			 "\n"
 			 "  --report             what was removed, as JSON, on standard error\n"
 			 "  --max-body-length N  characters of prose to keep (default: the configuration's)\n"
