@@ -288,7 +288,9 @@ int mount_detach(const char *path, bool lazy, struct error *error)
 	if (rc < 0)
 		return error_set(error, rc, "%s: %s", program, strerror(-rc));
 	if (rc > 0)
-		return error_set(error, -EBUSY, "%s: cannot unmount: it is in use, or not yours", path);
+		return error_set(error, -EBUSY,
+				 "%s: cannot unmount: in use, not yours, or what fusermount3 says above",
+				 path);
 	return 0;
 }
 

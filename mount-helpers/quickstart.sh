@@ -79,6 +79,11 @@ if ! (exec 3<>/dev/fuse) 2>/dev/null; then
 		"Either let ordinary users mount:  sudo chmod 0666 /dev/fuse" \
 		"or run this as root:              sudo $here/quickstart.sh"
 fi
+# Bare roots and some containers have none. Root unmounts without fusermount3.
+if [ "$(id -u)" -ne 0 ] && [ ! -e /etc/mtab ]; then
+	die "there is no /etc/mtab, and without it fusermount3 unmounts nothing." \
+		"As root:  ln -s ../proc/self/mounts /etc/mtab"
+fi
 
 say
 say "== Build (build/release)"

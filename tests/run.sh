@@ -30,11 +30,13 @@ end_processes() { # UID
 stage=
 user=
 fuse_mode=
+made_mtab=no
 cleanup() {
 	local status=$?
 	trap - EXIT INT TERM HUP
 	cd /
 	[ -z "$fuse_mode" ] || chmod "$fuse_mode" /dev/fuse
+	[ "$made_mtab" = no ] || rm -f /etc/mtab
 	if [ -n "$user" ]; then
 		end_processes "$(id -u "$user")"
 		userdel "$user" || status=1
@@ -114,6 +116,10 @@ else
 			fuse_mode=$mode
 			chmod 0666 /dev/fuse
 		fi
+	fi
+	# A bare root has none, and without it fusermount3 unmounts nothing.
+	if [ ! -e /etc/mtab ] && ln -s ../proc/self/mounts /etc/mtab; then
+		made_mtab=yes
 	fi
 	# Of root's PATH what the user can reach: a folder that can't be searched changes what a missing command means.
 	path=
