@@ -72,10 +72,9 @@ static const struct {
 	  "docker run --security-opt systempaths=unconfined, podman run --security-opt unmask=ALL" },
 	{ "Failed to make / slave", "the container forbids mounts",
 	  "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined" },
-	{ "No permissions to create", "user namespaces are turned off for ordinary users",
+	{ "No permissions to create", "user namespaces are turned off here",
 	  "sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000; in a container: docker "
-	  "run "
-	  "--security-opt seccomp=unconfined" },
+	  "run --security-opt seccomp=unconfined; in a chroot there are none" },
 	{ "Operation not permitted", "the kernel or a container forbids user namespaces",
 	  "sysctl user.max_user_namespaces=10000; in a container: docker run --security-opt "
 	  "seccomp=unconfined" },
