@@ -186,9 +186,12 @@ program=$(quoted "$skillfs")
 say
 say "== Mount it over itself"
 if ! mounted_at "$skills"; then
-	say "\$ $program mount $dir"
+	# A mount's audit log outlives it: with --check it goes with the rest.
+	options=()
+	[ "$check" = no ] || options=(-o "state=$scratch/state")
+	say "\$ $program mount ${options[*]:+${options[*]} }$dir"
 	mounted=$skills
-	"$skillfs" mount "$skills"
+	"$skillfs" mount "${options[@]}" "$skills"
 fi
 mounted_at "$skills" || die "skillfs mount came back, but $skills is not mounted."
 
