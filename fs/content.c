@@ -366,6 +366,7 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 	if (content == NULL)
 		return -ENOMEM;
 	content->daemon = daemon;
+	pthread_mutex_init(&content->directories_lock, NULL);
 	(void)clock_gettime(CLOCK_REALTIME, &content->since);
 	content->entry_timeout = daemon->config->mount.entry_timeout_ms / 1000.0;
 	content->real_opens = daemon->options.audit_open;
@@ -459,9 +460,11 @@ void content_free(struct content *content)
 	if (content->thread_started)
 		loop_thread_join(content->thread);
 	pool_free(content->pool);
+	content_close_directories(content);
 	if (content->session != NULL)
 		loop_session_destroy(content->session, content->mounted);
 	store_free(content->store);
+	pthread_mutex_destroy(&content->directories_lock);
 	free(content);
 }
 

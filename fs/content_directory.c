@@ -8,16 +8,44 @@
 #include "fs/content_session.h"
 #include "sanitize/cleanup.h"
 
-// An open directory.
-struct handle {
+struct open_directory {
 	uint64_t ino;
 	struct listing *listing;
+	struct open_directory *next, **slot; // under content->directories_lock
 };
+
+static void open_directory_add(struct content *content, struct open_directory *directory)
+{
+	pthread_mutex_lock(&content->directories_lock);
+	directory->slot = &content->directories;
+	directory->next = content->directories;
+	if (directory->next != NULL)
+		directory->next->slot = &directory->next;
+	content->directories = directory;
+	pthread_mutex_unlock(&content->directories_lock);
+}
+
+static void open_directory_free(struct content *content, struct open_directory *directory)
+{
+	pthread_mutex_lock(&content->directories_lock);
+	*directory->slot = directory->next;
+	if (directory->next != NULL)
+		directory->next->slot = directory->slot;
+	pthread_mutex_unlock(&content->directories_lock);
+	listing_unref(directory->listing);
+	free(directory);
+}
+
+void content_close_directories(struct content *content)
+{
+	while (content->directories != NULL)
+		open_directory_free(content, content->directories);
+}
 
 static int perform_opendir(struct request *request)
 {
 	struct content *content = request->content;
-	struct handle *handle;
+	struct open_directory *directory;
 	struct listing *listing = NULL;
 	bool changed = true;
 	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing,
@@ -29,21 +57,21 @@ static int perform_opendir(struct request *request)
 		(void)fuse_reply_err(request->req, -rc);
 		return 0;
 	}
-	handle = calloc(1, sizeof(*handle));
-	if (handle == NULL) {
+	directory = calloc(1, sizeof(*directory));
+	if (directory == NULL) {
 		listing_unref(listing);
 		(void)fuse_reply_err(request->req, ENOMEM);
 		return 0;
 	}
-	handle->ino = request->node->ino;
-	handle->listing = listing;
-	request->info.fh = (uint64_t)(uintptr_t)handle;
+	directory->ino = request->node->ino;
+	directory->listing = listing;
+	open_directory_add(content, directory);
+	request->info.fh = (uint64_t)(uintptr_t)directory;
 	request->info.cache_readdir = 1;
 	request->info.keep_cache = !changed;
-	if (fuse_reply_open(request->req, &request->info) < 0) {
-		listing_unref(listing);
-		free(handle);
-	}
+	// -ENOENT: whoever asked is gone, and no RELEASEDIR will come.
+	if (fuse_reply_open(request->req, &request->info) == -ENOENT)
+		open_directory_free(content, directory);
 	return 0;
 }
 
@@ -72,8 +100,8 @@ void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offse
 			struct fuse_file_info *info)
 {
 	struct content *content = content_of(req);
-	const struct handle *handle = (const struct handle *)(uintptr_t)info->fh;
-	const struct listing *listing = handle->listing;
+	const struct open_directory *directory = (const struct open_directory *)(uintptr_t)info->fh;
+	const struct listing *listing = directory->listing;
 	size_t total = listing->count + 2, used = 0;
 	CLEANUP(free) char *buffer = malloc(size);
 
@@ -92,7 +120,7 @@ void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offse
 		if (i < 2) {
 			name = i == 0 ? "." : "..";
 			st.st_mode = S_IFDIR;
-			st.st_ino = handle->ino;
+			st.st_ino = directory->ino;
 		} else if (i < listing->count + 2) {
 			name = listing->entries[i - 2].name;
 			st.st_mode = listing->entries[i - 2].type;
@@ -111,11 +139,10 @@ void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offse
 
 void content_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 {
-	struct handle *handle = (struct handle *)(uintptr_t)info->fh;
+	struct content *content = content_of(req);
 
 	(void)ino;
-	content_count(content_of(req), NULL);
-	listing_unref(handle->listing);
-	free(handle);
+	content_count(content, NULL);
+	open_directory_free(content, (struct open_directory *)(uintptr_t)info->fh);
 	(void)fuse_reply_err(req, 0);
 }

@@ -31,6 +31,8 @@ struct content {
 	void (*ready)(void *);
 	void (*ended)(void *);
 	void *context;
+	pthread_mutex_t directories_lock;
+	struct open_directory *directories; // open ones, under directories_lock
 	atomic_uint_least64_t messages, lookups, reads, listings;
 };
 
@@ -61,6 +63,9 @@ void content_control_link_stat(const struct content *content, struct stat *ret);
 struct request *request_new(fuse_req_t req, struct node *node, const char *name,
 			    int (*perform)(struct request *request));
 void request_queue(struct request *request); // NULL is allowed
+
+// With all threads gone: the kernel does not close everything before it lets go of a session.
+void content_close_directories(struct content *content);
 
 void content_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info);
 void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,

@@ -22,9 +22,19 @@
 #define LISTING_MAX    ((size_t)64 << 20)
 
 // What OPENDIR saw: directory entries as the kernel wants them.
-struct listing {
+struct open_directory {
+	struct open_directory *next, **slot; // the loop thread's alone
 	struct buf entries;
 };
+
+static void open_directory_free(struct open_directory *directory)
+{
+	*directory->slot = directory->next;
+	if (directory->next != NULL)
+		directory->next->slot = directory->slot;
+	buf_release(&directory->entries);
+	free(directory);
+}
 
 // ---- Names and attributes ----
 
@@ -147,12 +157,12 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 
 struct listing_visit {
 	fuse_req_t req;
-	struct listing *listing;
+	struct open_directory *directory;
 };
 
 static int add_entry(struct listing_visit *visit, const char *name, uint64_t ino, mode_t mode)
 {
-	struct buf *entries = &visit->listing->entries;
+	struct buf *entries = &visit->directory->entries;
 	struct stat st = { .st_ino = ino, .st_mode = mode };
 	size_t size = fuse_add_direntry(visit->req, NULL, 0, name, NULL, 0);
 	int rc = entries->len + size > LISTING_MAX ? -EFBIG : buf_reserve(entries, size);
@@ -173,12 +183,21 @@ static int visit_entry(void *context, const char *name, const struct tree_node *
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct control *control = control_of(req);
-	struct listing *listing = calloc(1, sizeof(*listing));
-	struct listing_visit visit = { .req = req, .listing = listing };
+	struct open_directory *directory = calloc(1, sizeof(*directory));
+	struct listing_visit visit = { .req = req, .directory = directory };
 	struct tree_node node;
-	int rc = listing == NULL ? -ENOMEM : 0;
+	int rc = 0;
 
-	if (rc == 0 && !tree_find(control->tree, ino, &node))
+	if (directory == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	directory->slot = &control->directories;
+	directory->next = control->directories;
+	if (directory->next != NULL)
+		directory->next->slot = &directory->next;
+	control->directories = directory;
+	if (!tree_find(control->tree, ino, &node))
 		rc = -ENOENT;
 	if (rc == 0)
 		rc = add_entry(&visit, ".", ino, S_IFDIR);
@@ -186,37 +205,32 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		rc = add_entry(&visit, "..", tree_parent_ino(&node), S_IFDIR);
 	if (rc == 0)
 		rc = tree_list(control->tree, &node, visit_entry, &visit);
-	fi->fh = (uintptr_t)listing;
+	fi->fh = (uintptr_t)directory;
 	if (rc == 0 && fuse_reply_open(req, fi) != -ENOENT)
 		return;
 	if (rc < 0)
 		fuse_reply_err(req, -rc);
-	if (listing != NULL)
-		buf_release(&listing->entries);
-	free(listing);
+	open_directory_free(directory);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	const struct listing *listing = (const struct listing *)(uintptr_t)fi->fh;
+	const struct open_directory *directory = (const struct open_directory *)(uintptr_t)fi->fh;
 	size_t from = (size_t)offset;
 
 	(void)ino;
 	// Offsets are ours: the ends of entries. The kernel drops an entry that is cut off at the end.
-	if (offset < 0 || from >= listing->entries.len)
+	if (offset < 0 || from >= directory->entries.len)
 		fuse_reply_buf(req, NULL, 0);
 	else
-		fuse_reply_buf(req, listing->entries.data + from,
-			       listing->entries.len - from < size ? listing->entries.len - from : size);
+		fuse_reply_buf(req, directory->entries.data + from,
+			       directory->entries.len - from < size ? directory->entries.len - from : size);
 }
 
 static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct listing *listing = (struct listing *)(uintptr_t)fi->fh;
-
 	(void)ino;
-	buf_release(&listing->entries);
-	free(listing);
+	open_directory_free((struct open_directory *)(uintptr_t)fi->fh);
 	fuse_reply_err(req, 0);
 }
 
@@ -487,6 +501,9 @@ void control_free(struct control *control)
 		(void)pthread_join(control->thread, NULL);
 	}
 	control_close_files(control);
+	// The kernel does not close everything before it lets go of a session.
+	while (control->directories != NULL)
+		open_directory_free(control->directories);
 	if (control->session != NULL)
 		loop_session_destroy(control->session, control->mounted);
 	tree_free(control->tree);

@@ -33,7 +33,8 @@ struct control {
 	struct daemon *daemon;
 	struct fuse_session *session;
 	struct jobs *jobs;
-	struct tree *tree; // the loop thread's alone
+	struct tree *tree;                  // the loop thread's alone
+	struct open_directory *directories; // open ones, the loop thread's alone
 	struct timespec made;
 	int wake_fd;
 	bool mounted;

@@ -142,6 +142,21 @@ static void stop(struct daemon *daemon, const struct signals *signals, unsigned 
 	daemon->content = NULL;
 }
 
+void daemon_announce(const struct daemon *daemon)
+{
+	const struct daemon_options *options = &daemon->options;
+
+	if (strcmp(options->source, options->mountpoint) == 0)
+		fprintf(stderr, "skillfs: %s now shows its sanitized view\n", options->mountpoint);
+	else
+		fprintf(stderr, "skillfs: %s now shows the sanitized view of %s\n", options->mountpoint,
+			options->source);
+	if (options->control_dir != NULL)
+		fprintf(stderr, "skillfs: findings, policy and exec: %s/" RESERVED_NAME "\n",
+			options->mountpoint);
+	fprintf(stderr, "skillfs: to end it: skillfs umount %s\n", options->mountpoint);
+}
+
 static json_t *mount_fields(const struct daemon *daemon)
 {
 	return json_pack("{s:o, s:o, s:s, s:s}", "source", json_text(daemon->options.source), "mount",
@@ -204,7 +219,9 @@ int daemon_run(struct daemon *daemon, int told, struct error *error)
 		     : start(daemon, &signals, error);
 	if (rc == 0) {
 		audit_event(daemon->audit, "mount.start", mount_fields(daemon));
-		if (!daemon->options.foreground)
+		if (daemon->options.foreground)
+			daemon_announce(daemon);
+		else
 			detach_from_terminal();
 		end_alone(daemon);
 		(void)!write(told, "", 1);

@@ -73,3 +73,5 @@ struct content_counters {
 // From a prepared daemon (fs/mount.c) to its end: returns when it was told to end or was unmounted. Writes one NUL byte to
 // `told` when the mount answers.
 int daemon_run(struct daemon *daemon, int told, struct error *error);
+// Says on standard error what is mounted where, and how to end it.
+void daemon_announce(const struct daemon *daemon);

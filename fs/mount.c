@@ -283,21 +283,6 @@ static void print_warnings(const struct daemon *daemon)
 			daemon->sandbox.hint == NULL ? "" : daemon->sandbox.hint);
 }
 
-static void print_mounted(const struct daemon *daemon)
-{
-	const struct daemon_options *options = &daemon->options;
-
-	if (strcmp(options->source, options->mountpoint) == 0)
-		fprintf(stderr, "skillfs: %s now shows its sanitized view\n", options->mountpoint);
-	else
-		fprintf(stderr, "skillfs: %s now shows the sanitized view of %s\n", options->mountpoint,
-			options->source);
-	if (options->control_dir != NULL)
-		fprintf(stderr, "skillfs: findings, policy and exec: %s/" RESERVED_NAME "\n",
-			options->mountpoint);
-	fprintf(stderr, "skillfs: to end it: skillfs umount %s\n", options->mountpoint);
-}
-
 // In the child: 0 or an exit code. The parent reads one NUL byte when the mount answers, else the reason.
 static int background(struct daemon *daemon, int told)
 {
@@ -343,7 +328,6 @@ static int mount_run(struct daemon *daemon, const struct mount_arguments *argume
 	if (pipe2(told, O_CLOEXEC) < 0)
 		return -errno;
 	if (daemon->options.foreground) {
-		print_mounted(daemon);
 		rc = daemon_run(daemon, told[1], error);
 		(void)close(told[0]);
 		(void)close(told[1]);
@@ -364,7 +348,7 @@ static int mount_run(struct daemon *daemon, const struct mount_arguments *argume
 	(void)close(told[0]);
 	daemon->options.control_dir_made = false; // the child's now
 	if (rc == 0)
-		print_mounted(daemon);
+		daemon_announce(daemon);
 	return rc;
 }
 

@@ -278,7 +278,6 @@ int mount_detach(const char *path, bool lazy, struct error *error)
 		return error_set(error, -ENOENT, "fusermount3 is not installed: apt install fuse3");
 	args[count++] = "fusermount3";
 	args[count++] = "-u";
-	args[count++] = "-q";
 	if (lazy)
 		args[count++] = "-z";
 	args[count++] = "--";
