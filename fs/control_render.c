@@ -153,17 +153,15 @@ int render_status(const struct render_context *context, struct buf *ret)
 	const struct daemon *daemon = context->daemon;
 	const struct sandbox_support *sandbox = &daemon->sandbox;
 	struct timespec now;
-	double uptime;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	uptime = (double)(now.tv_sec - daemon->started.tv_sec) +
-		 (double)(now.tv_nsec - daemon->started.tv_nsec) / 1e9;
 	return give_pretty(
 		json_pack(
-			"{s:s, s:o, s:o, s:o, s:f, s:s, s:b, s:{s:o, s:I}, s:{s:s, s:o, s:o, s:o}, s:o, s:o}",
+			"{s:s, s:o, s:o, s:o, s:I, s:s, s:b, s:{s:o, s:I}, s:{s:s, s:o, s:o, s:o}, s:o, s:o}",
 			"version", SKILLFS_VERSION, "source", text_or_null(daemon->options.source), "mount",
 			text_or_null(daemon->options.mountpoint), "agent",
-			text_or_null(daemon->options.agent), "uptime", uptime, "ruleset",
+			text_or_null(daemon->options.agent), "uptime",
+			(json_int_t)(now.tv_sec - daemon->started.tv_sec), "ruleset",
 			scanner_ruleset(daemon->scanner), "jit", (int)scanner_has_jit(daemon->scanner),
 			"config", "path", text_or_null(daemon->config->path), "generation",
 			(json_int_t)daemon->config->generation, "sandbox", "tier",

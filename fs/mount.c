@@ -115,36 +115,41 @@ static int use_configuration(struct daemon *daemon, const struct mount_arguments
 // Where a path that need not exist lies.
 static int future_canonical(const char *path, char **ret, struct error *error)
 {
-	CLEANUP(free) char *copy = strdup(path);
-	CLEANUP(free) char *parent = NULL;
-	size_t len = strlen(path);
-	char *name, *slash;
+	CLEANUP(free) char *copy = NULL;
+	CLEANUP(free) char *existing = NULL;
+	size_t total, len;
 	int rc;
 
-	if (copy == NULL)
+	// "./", so that something of it always exists.
+	if (asprintf(&copy, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
 		return -ENOMEM;
-	rc = mount_canonical(path, ret, NULL);
-	if (rc != -ENOENT)
-		return rc < 0 ? error_set(error, rc, "%s: %s", path, strerror(-rc)) : 0;
-	while (len > 1 && copy[len - 1] == '/')
-		copy[--len] = '\0';
-	slash = strrchr(copy, '/');
-	name = slash == NULL ? copy : slash + 1;
-	if (slash != NULL)
-		*slash = '\0';
-	parent = realpath(slash == NULL ? "." : slash == copy ? "/" : copy, NULL);
-	if (parent == NULL || name[0] == '\0')
-		return error_set(error, -ENOENT, "%s: cannot make this directory: %s", path,
-				 strerror(ENOENT));
-	if (asprintf(ret, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name) < 0)
+	total = strlen(copy);
+	while (total > 1 && copy[total - 1] == '/')
+		copy[--total] = '\0';
+	len = total;
+	while ((rc = mount_canonical(len == 0 ? "/" : copy, &existing, NULL)) == -ENOENT && len > 0) {
+		while (len > 0 && copy[--len] != '/')
+			;
+		copy[len] = '\0';
+	}
+	if (rc < 0)
+		return error_set(error, rc, "%s: %s", path, strerror(-rc));
+	if (len == total) {
+		*ret = take(existing);
+		return 0;
+	}
+	for (size_t i = len + 1; i < total; i++)
+		if (copy[i] == '\0')
+			copy[i] = '/';
+	if (asprintf(ret, "%s/%s", strcmp(existing, "/") == 0 ? "" : existing, copy + len + 1) < 0)
 		return -ENOMEM;
 	return 0;
 }
 
-// A directory that the user named; it is made when it is not there, and may be a dead mount. The source is never
-// written, and a directory below the mount would be hidden by it.
-static int named_directory(const struct daemon_options *options, const char *what, const char *path,
-			   char **ret, struct error *error)
+// Where a directory of ours lies, with no link on the way. It must not lie in the skills: the source is never written, and the
+// mount would cover it. Looked at before anything is made.
+static int outside_skills(const struct daemon_options *options, const char *what, const char *path,
+			  char **ret, struct error *error)
 {
 	CLEANUP(free) char *canonical = NULL;
 	int rc = future_canonical(path, &canonical, error);
@@ -152,62 +157,68 @@ static int named_directory(const struct daemon_options *options, const char *wha
 	if (rc < 0)
 		return rc;
 	if (lies_in(canonical, options->source) || lies_in(canonical, options->mountpoint))
-		return error_set(error, -EINVAL, "%s: the %s directory must not lie in the skills folder",
-				 canonical, what);
-	if (mkdir(canonical, 0700) < 0 && errno != EEXIST && errno != ENOTCONN)
-		return error_set(error, -errno, "%s: cannot make this directory: %s", path, strerror(errno));
+		return error_set(
+			error, -EINVAL,
+			"%s: the %s directory must not lie in the skills folder; -o %s=DIR names another",
+			canonical, what, what);
 	*ret = take(canonical);
 	return 0;
+}
+
+static int use_control_directory(struct daemon_options *options, const char *named, const char *id,
+				 struct error *error)
+{
+	CLEANUP(free) char *usual = NULL;
+	int rc = named == NULL ? runtime_control_path(id, &usual) : 0;
+
+	if (rc == 0)
+		rc = outside_skills(options, "control", named == NULL ? usual : named, &options->control_dir,
+				    error);
+	if (rc == 0)
+		rc = heal(options->control_dir, error);
+	if (rc == 0)
+		rc = named == NULL ? runtime_make_tree(options->control_dir, error)
+				   : runtime_make(options->control_dir, error);
+	options->control_dir_made = rc == 0 && named == NULL;
+	return rc;
+}
+
+static int use_state_directory(struct daemon *daemon, const char *named, const char *id, struct error *error)
+{
+	struct daemon_options *options = &daemon->options;
+	CLEANUP(free) char *usual = NULL;
+	CLEANUP(free) char *warning = NULL;
+	struct error reason = { "" };
+	int rc;
+
+	if (named != NULL) {
+		rc = outside_skills(options, "state", named, &options->state_dir, error);
+		return rc < 0 ? rc : runtime_make(options->state_dir, error);
+	}
+	rc = runtime_state_path(id, &usual, &reason);
+	if (rc == 0)
+		rc = outside_skills(options, "state", usual, &options->state_dir, &reason);
+	if (rc == 0)
+		rc = runtime_make_tree(options->state_dir, &reason);
+	if (rc == 0)
+		return 0;
+	// Nobody asked for this place: without it the mount is still worth having.
+	free(take(options->state_dir));
+	if (asprintf(&warning, "the audit log is kept in memory only: %s", error_text(&reason, rc)) < 0)
+		return -ENOMEM;
+	return strv_add(&daemon->warnings, warning);
 }
 
 static int use_directories(struct daemon *daemon, const struct mount_arguments *arguments,
 			   struct error *error)
 {
-	struct daemon_options *options = &daemon->options;
 	CLEANUP(free) char *id = NULL;
-	struct error state_error = { "" };
 	int rc;
 
-	rc = runtime_id(options->mountpoint, &id);
-	if (rc < 0)
-		return rc;
-	if (arguments->control == NULL)
-		rc = runtime_control_dir(id, &options->control_dir, error);
-	else if (strcmp(arguments->control, "none") != 0)
-		rc = named_directory(options, "control", arguments->control, &options->control_dir, error);
-	if (rc == 0 && options->control_dir != NULL)
-		rc = heal(options->control_dir, error);
-	if (rc == 0 && options->control_dir != NULL)
-		rc = runtime_make(options->control_dir, error);
-	if (rc < 0)
-		return rc;
-	options->control_dir_made = options->control_dir != NULL && arguments->control == NULL;
-
-	if (arguments->state != NULL) {
-		rc = named_directory(options, "state", arguments->state, &options->state_dir, error);
-		if (rc == 0)
-			rc = runtime_make(options->state_dir, error);
-		if (rc < 0)
-			return rc;
-	} else if (runtime_state_dir(id, &options->state_dir, &state_error) < 0) {
-		CLEANUP(free) char *warning = NULL;
-
-		free(take(options->state_dir));
-		if (asprintf(&warning, "the audit log is kept in memory only: %s", state_error.message) < 0 ||
-		    strv_add(&daemon->warnings, warning) < 0)
-			return -ENOMEM;
-	}
-	// The source is never written, and a directory below the mount would be hidden by it.
-	if (options->control_dir != NULL && (lies_in(options->control_dir, options->source) ||
-					     lies_in(options->control_dir, options->mountpoint)))
-		return error_set(error, -EINVAL,
-				 "%s: the control directory must not lie in the skills folder",
-				 options->control_dir);
-	if (options->state_dir != NULL && (lies_in(options->state_dir, options->source) ||
-					   lies_in(options->state_dir, options->mountpoint)))
-		return error_set(error, -EINVAL, "%s: the state directory must not lie in the skills folder",
-				 options->state_dir);
-	return 0;
+	rc = runtime_id(daemon->options.mountpoint, &id);
+	if (rc == 0 && (arguments->control == NULL || strcmp(arguments->control, "none") != 0))
+		rc = use_control_directory(&daemon->options, arguments->control, id, error);
+	return rc < 0 ? rc : use_state_directory(daemon, arguments->state, id, error);
 }
 
 // Two that start at one place at the same time would both find it free, and stack. The lock is on the folder that is
@@ -242,6 +253,8 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 	if (rc < 0)
 		return rc;
 	rc = mount_canonical(arguments->paths[0], &options->source, error);
+	if (rc < 0)
+		return error_prefix(error, rc, "the skills folder");
 	if (rc == 0)
 		rc = mount_canonical(arguments->paths[arguments->paths[1] == NULL ? 0 : 1],
 				     &options->mountpoint, error);

@@ -354,19 +354,3 @@ int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, st
 	mount_list_free(entries, count);
 	return rc;
 }
-
-int mount_control_dir(const char *path, char **ret, struct error *error)
-{
-	CLEANUP(free) char *mountpoint = NULL;
-	CLEANUP(free) char *control_dir = NULL;
-	int rc;
-
-	rc = mount_of(path, &mountpoint, &control_dir, error);
-	if (rc < 0)
-		return rc;
-	if (control_dir == NULL)
-		return error_set(error, -ENOENT, "%s: mounted without a control directory (control=none)",
-				 mountpoint);
-	*ret = take(control_dir);
-	return 0;
-}

@@ -33,5 +33,3 @@ int mount_heal(const char *path, size_t *ret_healed, struct error *error);
 int mount_detach(const char *path, bool lazy, struct error *error);
 // Our content mount that holds `path`; the caller frees both. `ret_control_dir` is NULL when it has none.
 int mount_of(const char *path, char **ret_mountpoint, char **ret_control_dir, struct error *error);
-// The control directory of the mount that holds `path`; an error when there is none. The caller frees.
-int mount_control_dir(const char *path, char **ret, struct error *error);

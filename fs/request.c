@@ -97,7 +97,6 @@ static int read_stdin(const char *key, const json_t *value, struct exec_request 
 {
 	if (!json_is_string(value))
 		return error_set(error, -EINVAL, "%s: a text is wanted", key);
-	request->has_stdin = true;
 	return buf_append(&request->input, json_string_value(value), json_string_length(value));
 }
 

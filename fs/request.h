@@ -29,7 +29,6 @@ struct exec_request {
 	struct strv argv; // otherwise
 	char *cwd;        // NULL: the workspace
 	struct strv env;  // "NAME=value"; the names are allowed ones
-	bool has_stdin;
 	struct buf input;    // bytes for standard input
 	uint32_t timeout_ms; // 0: the configuration's
 	char *skill;         // NULL; the folder's path below the root

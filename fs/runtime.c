@@ -46,20 +46,6 @@ int runtime_make(const char *path, struct error *error)
 	return 0;
 }
 
-static int below(const char *base, const char *id, char **ret, struct error *error)
-{
-	CLEANUP(free) char *path = NULL;
-	int rc;
-
-	rc = runtime_make(base, error);
-	if (rc < 0)
-		return rc;
-	if (asprintf(&path, "%s/%s", base, id) < 0)
-		return -ENOMEM;
-	*ret = take(path);
-	return 0;
-}
-
 static bool usable_base(const char *path)
 {
 	struct stat st;
@@ -68,19 +54,18 @@ static bool usable_base(const char *path)
 	       st.st_uid == geteuid() && (st.st_mode & 0022) == 0;
 }
 
-int runtime_control_dir(const char *id, char **ret, struct error *error)
+int runtime_control_path(const char *id, char **ret)
 {
-	CLEANUP(free) char *base = NULL;
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	int rc;
 
 	if (usable_base(xdg))
-		rc = asprintf(&base, "%s/skillfs", xdg);
+		rc = asprintf(ret, "%s/skillfs/%s", xdg, id);
 	else if (geteuid() == 0 && usable_base("/run"))
-		rc = asprintf(&base, "/run/skillfs");
+		rc = asprintf(ret, "/run/skillfs/%s", id);
 	else
-		rc = asprintf(&base, "/tmp/skillfs-%u", (unsigned)geteuid());
-	return rc < 0 ? -ENOMEM : below(base, id, ret, error);
+		rc = asprintf(ret, "/tmp/skillfs-%u/%s", (unsigned)geteuid(), id);
+	return rc < 0 ? -ENOMEM : 0;
 }
 
 static int make_parents(char *path, struct error *error)
@@ -99,9 +84,24 @@ static int make_parents(char *path, struct error *error)
 	return 0;
 }
 
-int runtime_state_dir(const char *id, char **ret, struct error *error)
+int runtime_make_tree(const char *path, struct error *error)
 {
-	CLEANUP(free) char *base = NULL;
+	CLEANUP(free) char *copy = strdup(path);
+	char *slash;
+	int rc;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	slash = strrchr(copy, '/');
+	*slash = '\0';
+	rc = make_parents(copy, error);
+	if (rc == 0)
+		rc = runtime_make(copy, error);
+	return rc < 0 ? rc : runtime_make(path, error);
+}
+
+int runtime_state_path(const char *id, char **ret, struct error *error)
+{
 	const char *xdg = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");
 	const struct passwd *user;
@@ -112,20 +112,15 @@ int runtime_state_dir(const char *id, char **ret, struct error *error)
 		home = user == NULL ? NULL : user->pw_dir;
 	}
 	if (xdg != NULL && xdg[0] == '/')
-		rc = asprintf(&base, "%s/skillfs", xdg);
+		rc = asprintf(ret, "%s/skillfs/%s", xdg, id);
 	else if (geteuid() == 0)
-		rc = asprintf(&base, "/var/lib/skillfs");
+		rc = asprintf(ret, "/var/lib/skillfs/%s", id);
 	else if (home != NULL)
-		rc = asprintf(&base, "%s/.local/state/skillfs", home);
+		rc = asprintf(ret, "%s/.local/state/skillfs/%s", home, id);
 	else
 		return error_set(error, -ENOENT,
 				 "no home directory for the audit log; -o state=DIR names another");
-	if (rc < 0)
-		return -ENOMEM;
-	rc = make_parents(base, error);
-	if (rc == 0)
-		rc = below(base, id, ret, error);
-	return rc < 0 ? rc : runtime_make(*ret, error);
+	return rc < 0 ? -ENOMEM : 0;
 }
 
 void runtime_remove(const char *control_dir)

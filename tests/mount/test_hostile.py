@@ -129,4 +129,17 @@ def refused_directory_is_not_made_in_the_source(w):
     equal(os.stat(source).st_mode & 0o777, 0o755, "its mode")
 
 
+@case
+def usual_directories_are_not_made_in_the_source(w):
+    source = w.sample("source")
+    before = sorted(os.listdir(source))
+    w.env["XDG_STATE_HOME"] = f"{source}/a/b"
+    assert "in memory only" in w.mount(source).stderr
+    w.umount(source)
+    os.chmod(source, 0o700)
+    w.env["XDG_RUNTIME_DIR"] = source
+    assert "must not lie" in w.mount(source, ok=1).stderr
+    equal(sorted(os.listdir(source)), before, "the source")
+
+
 main(need_fuse)

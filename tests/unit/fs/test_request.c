@@ -71,7 +71,6 @@ static void object_fills_every_field(void **state)
 	assert_string_equal(request.argv.items[2], "");
 	assert_string_equal(request.cwd, "/w");
 	assert_string_equal(request.env.items[0], "LANG=C");
-	assert_true(request.has_stdin);
 	assert_memory_equal(request.input.data, "in\n", 3);
 	assert_int_equal(request.timeout_ms, 1500);
 	assert_string_equal(request.skill, "a/b");
