@@ -25,10 +25,10 @@ struct request_limits {
 };
 
 struct exec_request {
-	char *command;    // a shell line, or NULL
-	struct strv argv; // otherwise
-	char *cwd;        // NULL: the workspace
-	struct strv env;  // "NAME=value"; the names are allowed ones
+	char *command;       // a shell line, or NULL
+	struct strv argv;    // otherwise
+	char *cwd;           // NULL: the workspace
+	struct strv env;     // "NAME=value"; the names are allowed ones
 	struct buf input;    // bytes for standard input
 	uint32_t timeout_ms; // 0: the configuration's
 	char *skill;         // NULL; the folder's path below the root
