@@ -141,6 +141,7 @@ static int hits_reserve(struct hits *hits, size_t extra)
 
 struct inspection {
 	const struct scanner *scanner;
+	const struct budget *budget;
 	const char *data;
 	size_t len;
 	struct report report;
@@ -171,7 +172,7 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 	const size_t known = in->hits.count;
 	int rc;
 
-	rc = scanner_scan(in->scanner, cls, text, len, &matches);
+	rc = scanner_scan(in->scanner, cls, text, len, in->budget, &matches);
 	if (rc == -EOVERFLOW || (rc == 0 && matches.count > HITS_MAX - in->hits.count))
 		return note_limit(in);
 	if (rc == 0)
@@ -290,7 +291,7 @@ static int inspect_prose(struct inspection *in, const struct inspect_options *op
 		if (rc < 0)
 			return rc;
 	}
-	rc = sanitize_text(in->data, in->len, &cleaned, &report->stats, &report->notices);
+	rc = sanitize_text(in->data, in->len, in->budget, &cleaned, &report->stats, &report->notices);
 	if (rc == -EOVERFLOW || rc == -EFBIG)
 		return give_up(in);
 	if (rc < 0)
@@ -337,7 +338,7 @@ static int scan_copy(struct inspection *in, struct cleaned *copy)
 	struct sanitize_stats stats = { .size = 0 };
 	int rc;
 
-	rc = sanitize_text(in->data, in->len, copy, &stats, &notices);
+	rc = sanitize_text(in->data, in->len, in->budget, copy, &stats, &notices);
 	if (rc == -EOVERFLOW || rc == -EFBIG)
 		return note_limit(in);
 	if (rc < 0 || copy->unchanged)
@@ -355,7 +356,7 @@ static int inspect_code(struct inspection *in, const struct inspect_options *opt
 	if (options->scan)
 		rc = scan_form(in, CLASS_CODE, in->data, in->len, in->len, NULL);
 	if (rc == 0)
-		rc = sanitize_code(in->data, in->len, &served, &report->stats, &report->notices);
+		rc = sanitize_code(in->data, in->len, in->budget, &served, &report->stats, &report->notices);
 	if (rc == -EOVERFLOW || rc == -EFBIG)
 		return give_up(in);
 	if (rc == 0 && options->scan)
@@ -396,7 +397,8 @@ static int inspect_binary(struct inspection *in, const struct inspect_options *o
 int inspect(const struct scanner *scanner, const struct inspect_options *options, const char *name,
 	    const char *data, size_t len, struct report *ret)
 {
-	CLEANUP(inspection) struct inspection in = { .scanner = scanner, .data = data, .len = len };
+	CLEANUP(inspection)
+	struct inspection in = { .scanner = scanner, .budget = options->budget, .data = data, .len = len };
 	int rc = 0;
 
 	if (data == NULL)

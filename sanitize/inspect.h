@@ -14,9 +14,10 @@
 #include "sanitize/scan.h"
 
 struct inspect_options {
-	size_t max_body_length; // characters of prose behind the front matter
-	bool scan;              // contentScanning.enabled
-	bool has_class;         // `cls` was given by the configuration or --class, else the file decides
+	size_t max_body_length;      // characters of prose behind the front matter
+	bool scan;                   // contentScanning.enabled
+	const struct budget *budget; // of time; NULL is none
+	bool has_class;              // `cls` was given by the configuration or --class, else the file decides
 	enum file_class cls;
 };
 

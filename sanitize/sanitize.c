@@ -264,15 +264,16 @@ void cleaned_release(struct cleaned *cleaned)
 	*cleaned = (struct cleaned){ .unchanged = false };
 }
 
-int sanitize_text(const char *text, size_t len, struct cleaned *ret, struct sanitize_stats *stats,
-		  struct notices *notices)
+int sanitize_text(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
+		  struct sanitize_stats *stats, struct notices *notices)
 {
 	CLEANUP(work) struct work work = work_begin(text, len);
 	int rc;
 
 	rc = work_repair(&work);
 	for (int round = 0; rc >= 0; round++) {
-		rc = round < ROUNDS_MAX ? work_round(&work, round == 0) : -EOVERFLOW;
+		rc = round < ROUNDS_MAX && !budget_is_spent(budget) ? work_round(&work, round == 0)
+								    : -EOVERFLOW;
 		if (rc == 0)
 			break;
 	}
@@ -284,13 +285,14 @@ int sanitize_text(const char *text, size_t len, struct cleaned *ret, struct sani
 
 // Where bytes are no UTF-8, taking a character out from between them can make
 // them one; such rounds are few in any file that was not made to need them.
-int sanitize_code(const char *text, size_t len, struct cleaned *ret, struct sanitize_stats *stats,
-		  struct notices *notices)
+int sanitize_code(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
+		  struct sanitize_stats *stats, struct notices *notices)
 {
 	CLEANUP(work) struct work work = work_begin(text, len);
 	int rc = 1;
 
 	for (int round = 0; rc > 0; round++)
-		rc = round < CODE_ROUNDS_MAX ? work_invisible(&work, true) : -EOVERFLOW;
+		rc = round < CODE_ROUNDS_MAX && !budget_is_spent(budget) ? work_invisible(&work, true)
+									 : -EOVERFLOW;
 	return rc < 0 ? rc : work_finish(&work, ret, stats, notices);
 }

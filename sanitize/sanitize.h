@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sanitize/budget.h"
 #include "sanitize/buf.h"
 #include "sanitize/findings.h"
 
@@ -52,17 +53,17 @@ void cleaned_release(struct cleaned *cleaned);
 // Steps 1-3 to a fixed point over all of the text (front matter too). Invalid UTF-8 becomes U+FFFD. Adds to
 // `stats` and `notices` (lines are those of the input). The first round does each step once, the following
 // ones take comments out until none forms; linear in the text however deep comments are nested. 0, -ENOMEM,
-// -EFBIG (NFKC makes the text more than twice as long and a MiB), -EOVERFLOW (no fixed point): the text must
+// -EFBIG (NFKC makes the text more than twice as long and a MiB), -EOVERFLOW (no fixed point, or the budget is spent; NULL: no budget): the text must
 // not be served.
-int sanitize_text(const char *text, size_t len, struct cleaned *ret, struct sanitize_stats *stats,
-		  struct notices *notices);
+int sanitize_text(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
+		  struct sanitize_stats *stats, struct notices *notices);
 
 // Step 3 alone, for code: drops invisible and tag characters, keeps all other bytes, invalid UTF-8 too (with
 // a notice). CRLF and a leading byte order mark stay; U+2028, U+2029 and NEL become a line feed as in prose.
 // 0, -ENOMEM, -EFBIG, -EOVERFLOW (invalid bytes that join to such characters again and again): the text must
 // not be served.
-int sanitize_code(const char *text, size_t len, struct cleaned *ret, struct sanitize_stats *stats,
-		  struct notices *notices);
+int sanitize_code(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
+		  struct sanitize_stats *stats, struct notices *notices);
 
 // Step 4: how many bytes of `text` to keep so that the body behind the front matter has at most
 // `max_characters` code points; equal to `len` when nothing is cut. The caller appends TRUNCATED_MARKER after

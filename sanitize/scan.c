@@ -280,6 +280,7 @@ size_t scan_next(const struct scan_text *text, enum memo memo, scan_finder *find
 // What one scan needs besides the text.
 struct run {
 	const struct scanner *scanner;
+	const struct budget *budget;
 	pcre2_match_data *match_data;
 	pcre2_match_context *limits;
 	pcre2_jit_stack *stack; // made when the small one on the thread's stack is not enough
@@ -361,7 +362,7 @@ static int scan_stretch(struct run *run, enum file_class cls, const char *data, 
 	rc = context_map_build(&contexts, cls, data, len);
 	for (i = 0; rc == 0 && i < run->scanner->count; i++) {
 		memset(&memo, 0, sizeof(memo));
-		rc = scan_rule(run, i, &text, base);
+		rc = budget_is_spent(run->budget) ? -EOVERFLOW : scan_rule(run, i, &text, base);
 	}
 	return rc;
 }
@@ -426,10 +427,10 @@ static uint32_t match_limit(size_t len)
 }
 
 int scanner_scan(const struct scanner *scanner, enum file_class cls, const char *text, size_t len,
-		 struct matches *ret_matches)
+		 const struct budget *budget, struct matches *ret_matches)
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
-	CLEANUP(run) struct run run = { .scanner = scanner, .matches = &matches };
+	CLEANUP(run) struct run run = { .scanner = scanner, .budget = budget, .matches = &matches };
 	int rc = 0;
 
 	if (len > BUF_MAX)

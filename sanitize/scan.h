@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sanitize/budget.h"
 #include "sanitize/error.h"
 #include "sanitize/rules.h"
 
@@ -48,6 +49,7 @@ struct matches {
 void matches_release(struct matches *matches);
 
 // All matches in `text`. The class decides the contexts: prose is read as Markdown, code and binary are not.
-// 0; -EOVERFLOW when a limit was hit (the verdict must then be an error, whatever was found so far); -ENOMEM.
+// 0; -EOVERFLOW when a limit was hit or the budget (NULL: none) is spent: the verdict must then be an error, whatever
+// was found so far; -ENOMEM.
 int scanner_scan(const struct scanner *scanner, enum file_class cls, const char *text, size_t len,
-		 struct matches *ret_matches);
+		 const struct budget *budget, struct matches *ret_matches);

@@ -99,7 +99,7 @@ static char *serve(const char *text, size_t len, size_t max, size_t *ret_len)
 	struct buf body = BUF_INIT;
 	size_t keep;
 
-	assert_int_equal(sanitize_text(text, len, &cleaned, &stats, &notices), 0);
+	assert_int_equal(sanitize_text(text, len, NULL, &cleaned, &stats, &notices), 0);
 	if (!cleaned.unchanged) {
 		text = cleaned.text.data;
 		len = cleaned.text.len;

@@ -398,7 +398,7 @@ static bool case_holds(const struct acceptance *item)
 	size_t i;
 
 	assert_non_null(rule_find(item->rule));
-	assert_int_equal(scanner_scan(scanner, item->cls, item->text, strlen(item->text), &matches), 0);
+	assert_int_equal(scanner_scan(scanner, item->cls, item->text, strlen(item->text), NULL, &matches), 0);
 	for (i = 0; i < matches.count; i++) {
 		const struct match *match = &matches.items[i];
 		const struct rule *rule = scanner_rule(scanner, match->rule);

@@ -25,14 +25,14 @@ struct result {
 	struct notices notices;
 };
 
-typedef int sanitizer(const char *text, size_t len, struct cleaned *ret, struct sanitize_stats *stats,
-		      struct notices *notices);
+typedef int sanitizer(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
+		      struct sanitize_stats *stats, struct notices *notices);
 
 static struct result run(sanitizer *sanitize, const char *text, size_t len)
 {
 	struct result result = { .rc = 0 };
 
-	result.rc = sanitize(text, len, &result.cleaned, &result.stats, &result.notices);
+	result.rc = sanitize(text, len, NULL, &result.cleaned, &result.stats, &result.notices);
 	if (result.rc < 0)
 		return result;
 	result.len = result.cleaned.unchanged ? len : result.cleaned.text.len;

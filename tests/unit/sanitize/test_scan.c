@@ -88,7 +88,7 @@ static void scan_text(const char *text, size_t len, struct findings *ret)
 	struct matches matches = { NULL, 0, 0 };
 	size_t i;
 
-	assert_int_equal(scanner_scan(scanner, CLASS_PROSE, text, len, &matches), 0);
+	assert_int_equal(scanner_scan(scanner, CLASS_PROSE, text, len, NULL, &matches), 0);
 	for (i = 0; i < matches.count; i++) {
 		const struct match *match = &matches.items[i];
 		struct finding finding = {
@@ -169,7 +169,7 @@ static int compare_pipeline(const char *id, const json_t *vector, const json_t *
 	struct buf body = BUF_INIT;
 	int wrong;
 
-	assert_int_equal(sanitize_text(text, len, &cleaned, &stats, &notices), 0);
+	assert_int_equal(sanitize_text(text, len, NULL, &cleaned, &stats, &notices), 0);
 	if (!cleaned.unchanged) {
 		text = cleaned.text.data == NULL ? "" : cleaned.text.data;
 		len = cleaned.text.len;
@@ -233,7 +233,7 @@ static void vectors_all_match_recorded_findings(void **state)
 
 static void scan_class(enum file_class cls, const char *text, size_t len, struct matches *ret)
 {
-	assert_int_equal(scanner_scan(scanner, cls, text, len, ret), 0);
+	assert_int_equal(scanner_scan(scanner, cls, text, len, NULL, ret), 0);
 }
 
 static void scan_empty_text_finds_nothing(void **state)
@@ -336,7 +336,7 @@ static void scanner_with_custom_rule_finds_it(void **state)
 	(void)state;
 	assert_int_equal(scanner_new(custom, 2, &own, NULL), 0);
 	assert_int_equal(scanner_rule_count(own), rule_count + 2);
-	assert_int_equal(scanner_scan(own, CLASS_PROSE, text, strlen(text), &matches), 0);
+	assert_int_equal(scanner_scan(own, CLASS_PROSE, text, strlen(text), NULL, &matches), 0);
 	assert_int_equal(matches.count, 3);
 	assert_int_equal(matches.items[1].rule, rule_count);
 	assert_string_equal(scanner_rule(own, matches.items[1].rule)->description, "A token of ours");
@@ -377,7 +377,7 @@ static void scan_beyond_limits_fails(void **state)
 		struct scanner *own;
 
 		assert_int_equal(scanner_compile(&bad, 1, jit == 1, &own, NULL), 0);
-		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, &matches), -EOVERFLOW);
+		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, NULL, &matches), -EOVERFLOW);
 		assert_null(matches.items);
 		scanner_free(own);
 	}
@@ -393,7 +393,7 @@ static void scan_with_empty_pattern_finishes(void **state)
 	(void)state;
 	// Empty matches don't count and don't loop.
 	assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
-	assert_int_equal(scanner_scan(own, CLASS_CODE, "xxaxxbb", 7, &matches), 0);
+	assert_int_equal(scanner_scan(own, CLASS_CODE, "xxaxxbb", 7, NULL, &matches), 0);
 	assert_int_equal(matches.count, 2);
 	matches_release(&matches);
 	scanner_free(own);

@@ -202,7 +202,7 @@ static double scan_seconds(const struct scanner *scanner, enum file_class cls, c
 	struct matches matches = { NULL, 0, 0 };
 	double start = now();
 
-	assert_int_equal(scanner_scan(scanner, cls, text, len, &matches), 0);
+	assert_int_equal(scanner_scan(scanner, cls, text, len, NULL, &matches), 0);
 	matches_release(&matches);
 	return now() - start;
 }
