@@ -10,6 +10,11 @@
 #include "sanitize/rules.h"
 #include "sanitize/scan_text.h"
 
+// The words that check_subshell looks for, for a prefilter of their own.
+extern const char check_binaries[];
+
+rule_locate locate_span;
+rule_glance glance_pipe;
 rule_check check_subshell;
 rule_check check_backtick;
 rule_check check_pipe_shell;

@@ -466,6 +466,16 @@ static bool is_bare_cell(const struct scan_text *text, size_t bar, size_t name, 
 	return true;
 }
 
+// Whether what stands behind a bar may be a shell or a wrapper; most bars are those of tables.
+bool glance_pipe(const struct scan_text *text, size_t start)
+{
+	size_t at = skip_blanks(text, behind_bar(text, start)), end = word_end(text, at);
+
+	if (end < text->len && text->data[end] != '\0' && strchr("/.~$+@%-{}", text->data[end]) != NULL)
+		return true; // a path
+	return end > at + 1 && end - at <= 7 && strchr("bszkdaenc", text->data[at] | 0x20) != NULL;
+}
+
 // A single bar: a shell must follow.
 bool check_pipe_shell(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
 		      size_t *resume)

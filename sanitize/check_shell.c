@@ -35,6 +35,14 @@ static bool only_asks_version(const struct scan_text *text, size_t end)
 	       (text->data[at] != '\0' && strchr("|;&)>\"'`", text->data[at]) != NULL);
 }
 
+// Whether the word [start, end) is one of `words` and counts as a command.
+static bool counts_as_command(const struct scan_text *text, size_t start, size_t end,
+			      const char *const *words)
+{
+	return end - start >= 2 && end - start <= 4 && word_is_one_of(text, start, end, words) &&
+	       word_is_plain(text, start) && !only_asks_version(text, end);
+}
+
 // The first word in [from, end) that is one of `words` and counts as a command; `end` when there is none.
 static size_t find_word(const struct scan_text *text, size_t from, size_t end, const char *const *words)
 {
@@ -44,25 +52,49 @@ static size_t find_word(const struct scan_text *text, size_t from, size_t end, c
 	if (at > 0 && at < end && byte_is_word(text->data[at - 1]))
 		at = word_end(text, at);
 	while (at < end) {
-		size_t start, behind;
+		size_t start;
 
 		while (at < end && !byte_is_word(text->data[at]))
 			at++;
 		start = at;
 		while (at < end && byte_is_word(text->data[at]))
 			at++;
-		if (at - start < 2 || at - start > 4 || !word_is_one_of(text, start, at, words))
-			continue;
-		behind = word_end(text, at);
-		if (behind == at && word_is_plain(text, start) && !only_asks_version(text, at))
+		if (word_end(text, at) == at && counts_as_command(text, start, at, words))
 			return start;
 	}
 	return end;
 }
 
+const char check_binaries[] = "\\b(?:curl|wget|bash|sh|ncat|nc|zsh|dash)[^\\w]";
+
+struct search {
+	const struct scan_text *text;
+	size_t found;
+};
+
+static int take_binary(void *arg, size_t owner, size_t start)
+{
+	struct search *search = arg;
+	size_t end = word_end(search->text, start);
+
+	(void)owner;
+	if (!counts_as_command(search->text, start, end, subshell_binaries))
+		return 0;
+	search->found = start;
+	return 1;
+}
+
 static size_t find_subshell_binary(const struct scan_text *text, size_t from)
 {
-	return find_word(text, from, text->len, subshell_binaries);
+	struct search search = { .text = text, .found = text->len };
+	struct prefilter_cursor cursor = { .at = from };
+
+	if (text->binaries == NULL)
+		return find_word(text, from, text->len, subshell_binaries);
+	while (cursor.at < text->len && prefilter_run(text->binaries, text->data, text->len, SIZE_MAX,
+						      &cursor, take_binary, &search) == 0)
+		;
+	return search.found;
 }
 
 static size_t find_close(const struct scan_text *text, size_t from)
@@ -128,6 +160,66 @@ bool check_subshell(const struct scan_text *text, size_t *start, size_t *end, en
 	}
 	*end = close + 1;
 	return *start < *end;
+}
+
+static size_t find_tick(const struct scan_text *text, size_t from)
+{
+	const char *tick = memchr(text->data + from, '`', text->len - from);
+
+	return tick == NULL ? text->len : (size_t)(tick - text->data);
+}
+
+// Whether a blank line stands in [start, end); one that holds blanks is not looked for.
+static bool has_blank_line(const struct scan_text *text, size_t start, size_t end)
+{
+	const char *at = text->data + start, *last = text->data + end;
+
+	while ((at = memchr(at, '\n', (size_t)(last - at))) != NULL && last - at >= 2) {
+		if (at[1] == '\n' || (at[1] == '\r' && last - at >= 3 && at[2] == '\n'))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+// Whether a tick that may open a span stands before `at`, with no blank line between: spans don't cross one. Runs of
+// ticks open none, unless a backslash takes one away. `at` does not go backwards.
+static bool tick_is_open(const struct scan_text *text, size_t at)
+{
+	struct scan_memo *memo = text->memo;
+	size_t from = memo->ticks.at, end = at;
+	const char *data = text->data;
+
+	memo->ticks.at = at;
+	while (end > from) {
+		const char *tick = memrchr(data + from, '`', end - from);
+		size_t last, first;
+
+		if (tick == NULL)
+			break;
+		last = first = (size_t)(tick - data);
+		while (first > from && data[first - 1] == '`')
+			first--;
+		if (first == last || (first > 0 && data[first - 1] == '\\')) {
+			memo->ticks.open = !has_blank_line(text, last, at);
+			return memo->ticks.open;
+		}
+		end = first;
+	}
+	memo->ticks.open = memo->ticks.open && !has_blank_line(text, from, at);
+	return memo->ticks.open;
+}
+
+// The span around a binary. To know the spans of a text costs more than all other rules together, and most binaries
+// stand in fenced code: so first whether there can be one.
+size_t locate_span(const struct scan_text *text, size_t found)
+{
+	const struct text_range *span;
+
+	if (!tick_is_open(text, found) || scan_next(text, MEMO_TICK, find_tick, found) == text->len)
+		return SIZE_MAX;
+	span = context_span_at(text->contexts, found);
+	return span == NULL ? SIZE_MAX : span->start;
 }
 
 // A single tick: the span that it opens must hold a binary, a blank and an argument.

@@ -428,29 +428,30 @@ static void find_comments(struct builder *builder)
 
 // -------------------------------------------------------------------- public
 
-int context_map_build(struct context_map *ret, enum file_class cls, const char *text, size_t len)
+void context_map_begin(struct context_map *ret, enum file_class cls, const char *text, size_t len)
 {
-	struct context_map map = { .cls = cls };
-	struct builder builder = { .map = &map, .text = text, .len = len };
+	*ret = (struct context_map){ .cls = cls, .text = text, .len = len };
+}
 
-	if (len > UINT32_MAX)
-		return -EOVERFLOW;
-	if (len > 0) {
-		if (cls == CLASS_PROSE) {
-			map.front_matter = front_matter_length(text, len);
-			plain_blocks(&builder, 0, map.front_matter);
-			prose_blocks(&builder, map.front_matter);
-			find_comments(&builder);
-		} else {
-			code_spans(&builder);
-		}
+int context_map_build(struct context_map *map)
+{
+	struct builder builder = { .map = map, .text = map->text, .len = map->len };
+
+	if (map->built)
+		return map->status;
+	map->built = true;
+	if (map->len > UINT32_MAX)
+		builder.status = -EOVERFLOW;
+	else if (map->len > 0 && map->cls == CLASS_PROSE) {
+		map->front_matter = front_matter_length(map->text, map->len);
+		plain_blocks(&builder, 0, map->front_matter);
+		prose_blocks(&builder, map->front_matter);
+		find_comments(&builder);
+	} else if (map->len > 0) {
+		code_spans(&builder);
 	}
-	if (builder.status < 0) {
-		context_map_release(&map);
-		return builder.status;
-	}
-	*ret = map;
-	return 0;
+	map->status = builder.status;
+	return map->status;
 }
 
 void context_map_release(struct context_map *map)
@@ -460,7 +461,7 @@ void context_map_release(struct context_map *map)
 	free(map->spans.items);
 	free(map->long_spans.items);
 	free(map->comments.items);
-	*map = (struct context_map){ .cls = map->cls };
+	context_map_begin(map, map->cls, map->text, map->len);
 }
 
 // The first range that ends behind `position`, or NULL.
@@ -486,12 +487,13 @@ static bool range_holds(const struct text_ranges *ranges, size_t position)
 	return range != NULL && range->start <= position;
 }
 
-enum context context_at(const struct context_map *map, size_t position)
+enum context context_at(struct context_map *map, size_t position)
 {
 	if (map->cls == CLASS_CODE)
 		return CONTEXT_CODE;
 	if (map->cls == CLASS_BINARY)
 		return CONTEXT_BINARY;
+	(void)context_map_build(map);
 	if (range_holds(&map->comments, position))
 		return CONTEXT_HTML_COMMENT;
 	if (position < map->front_matter)
@@ -503,15 +505,29 @@ enum context context_at(const struct context_map *map, size_t position)
 	return range_holds(&map->tables, position) ? CONTEXT_TABLE : CONTEXT_PROSE;
 }
 
-bool context_in_table(const struct context_map *map, size_t position)
+bool context_in_table(struct context_map *map, size_t position)
 {
+	if (map->cls != CLASS_PROSE)
+		return false;
+	(void)context_map_build(map);
 	return range_holds(&map->tables, position);
 }
 
-const struct text_range *context_next_span(const struct context_map *map, size_t position)
+const struct text_range *context_span_at(struct context_map *map, size_t position)
 {
-	const struct text_range *range = range_find(&map->spans, position);
+	const struct text_range *range;
 
+	(void)context_map_build(map);
+	range = range_find(&map->spans, position);
+	return range != NULL && range->start <= position ? range : NULL;
+}
+
+const struct text_range *context_next_span(struct context_map *map, size_t position)
+{
+	const struct text_range *range;
+
+	(void)context_map_build(map);
+	range = range_find(&map->spans, position);
 	if (range != NULL && range->start < position)
 		range = range + 1 < map->spans.items + map->spans.count ? range + 1 : NULL;
 	return range;

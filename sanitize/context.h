@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where in a document a byte stands: front matter, fenced code, table, code
-// span, HTML comment, or plain prose. Built once for each text, in one pass.
+// span, HTML comment, or plain prose. Built at the first question, in one pass: most
+// texts ask none.
 //
 // It reads Markdown as a renderer does where that decides a verdict (fences,
 // tables with a delimiter row, code spans paired from the left within one
@@ -30,6 +31,10 @@ struct text_ranges {
 
 struct context_map {
 	enum file_class cls;
+	const char *text; // borrowed
+	size_t len;
+	bool built;
+	int status;          // of building: 0, -ENOMEM, -EOVERFLOW; what is answered then says nothing
 	size_t front_matter; // length
 	struct text_ranges fences;
 	struct text_ranges tables;
@@ -39,11 +44,19 @@ struct context_map {
 	struct text_ranges comments;
 };
 
-// 0, -ENOMEM, -EOVERFLOW. Release on success only.
-int context_map_build(struct context_map *ret, enum file_class cls, const char *text, size_t len);
+void context_map_begin(struct context_map *ret, enum file_class cls, const char *text, size_t len);
+// Builds now; gives the status. Nothing happens when it is built.
+int context_map_build(struct context_map *map);
 void context_map_release(struct context_map *map);
 
-enum context context_at(const struct context_map *map, size_t position);
-bool context_in_table(const struct context_map *map, size_t position);
+enum context context_at(struct context_map *map, size_t position);
+bool context_in_table(struct context_map *map, size_t position);
 // The span between single ticks that opens at or after `position`, or NULL.
-const struct text_range *context_next_span(const struct context_map *map, size_t position);
+const struct text_range *context_next_span(struct context_map *map, size_t position);
+// The one that holds `position`, or NULL.
+const struct text_range *context_span_at(struct context_map *map, size_t position);
+
+static inline void cleanup_context_map(struct context_map *map)
+{
+	context_map_release(map);
+}

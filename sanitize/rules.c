@@ -33,6 +33,11 @@
 // Attributes, some of them quoted with angle brackets inside.
 #define UNQUOTED          "[^<>\"']{0,64}+"
 #define QUOTED_ATTRIBUTES "(?:" UNQUOTED "(?:\"[^\"]{0,64}+\"|'[^']{0,64}+')){1,4}+" UNQUOTED
+// In anchors: the first byte of a blank, also of an escaped line end, and what may stand at the next place.
+#define A_BLANK          "[\\s\\xc2\\xe1-\\xe3\\xef]"
+#define A_GAP            "[\\s\\\\\\xc2\\xe1-\\xe3\\xef]"
+#define A_BLANK_OR(more) "[" more "\\s\\x80-\\xff]"
+#define A_GAP_OR(more)   "[" more "\\s\\\\\\x80-\\xff]"
 // A literal that PCRE2 must not look for ahead of a match: it does so in texts of up to 500 kB only, which
 // makes a text without it cost several times as much at twice the size.
 #define LATE(literal) "(?:" literal "|(?!))"
@@ -52,6 +57,8 @@ const struct rule rules[] = {
 		.severity = SEVERITY_CRITICAL,
 		.description = "Backtick command injection with dangerous binary",
 		.pattern = "`",
+		.anchors = "\\b(?:curl|wget|bash|sh|ncat|nc)" A_GAP,
+		.locate = locate_span,
 		.check = check_backtick,
 	},
 	{
@@ -60,6 +67,8 @@ const struct rule rules[] = {
 		.severity = SEVERITY_CRITICAL,
 		.description = "eval() with string argument",
 		.pattern = "\\beval" BLANKS LATE("\\(") BLANKS "[\"'`]",
+		.anchors = "\\beval"
+			   "[(\\s\\xc2\\xe1-\\xe3\\xef]",
 	},
 	{
 		.id = "EXEC_PIPE_BASH",
@@ -68,6 +77,8 @@ const struct rule rules[] = {
 		.description = "Pipe to shell interpreter",
 		// The label of a diagram's arrow (`-->|sh|`) is none; to a shell `>|` is a redirection.
 		.pattern = "(?<!\\|)(?<![=-]>)\\|(?!\\|)&?",
+		.anchors = "\\|[^|]",
+		.glance = glance_pipe,
 		.check = check_pipe_shell,
 	},
 	{
@@ -83,6 +94,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "Direct read of process environment via /proc",
 		.pattern = "/proc" SLASHES PROC_ID SLASHES "(?:task" SLASHES PROC_ID SLASHES ")?environ",
+		.anchors = "/proc/",
 	},
 	{
 		.id = "ENV_MASS_DUMP",
@@ -91,6 +103,7 @@ const struct rule rules[] = {
 		.description = "Environment dump piped to exfiltration or encoding",
 		.pattern = "\\b(?:env|export" GAP1 "-p|declare" GAP1
 			   "-x)\\b" GAP LATE("\\|(?!\\|)") "&?" GAP "(?:grep|sort|tee|curl|nc|base64)\\b",
+		.anchors = "\\benv(?:\\||" A_GAP A_GAP_OR("|") ")|\\b(?:export|declare)" A_GAP A_GAP_OR("-"),
 	},
 	{
 		.id = "CRYPTO_STRATUM",
@@ -115,6 +128,7 @@ const struct rule rules[] = {
 		// pool.ntp.org sets clocks.
 		.pattern = "\\b(?:mining|pool|hashrate)" LATE(
 			"\\.") "(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+" LATE("\\.") "[a-z]{2,}+",
+		.anchors = "\\b(?:mining|pool|hashrate)\\.[a-z]",
 	},
 	{
 		.id = "NET_CURL_PIPE",
@@ -122,6 +136,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "curl output piped to interpreter",
 		.pattern = "\\bcurl\\b",
+		.anchors = "\\bcurl[^\\w]",
 		.check = check_curl_pipe,
 	},
 	{
@@ -130,6 +145,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "wget output to stdout piped elsewhere",
 		.pattern = "\\bwget\\b",
+		.anchors = "\\bwget[^\\w]",
 		.check = check_wget_stdout,
 	},
 	{
@@ -140,6 +156,8 @@ const struct rule rules[] = {
 		.pattern = "\\b(?:bash|sh)" GAP1 "(?:--[a-z-]{1,20}+" GAP1 "){0,4}+-[a-z]{0,3}i\\b"
 			   "|/dev/(?:tcp|udp)/(?=[\"']?[\\w$]|[{<\\[%*\\\\])"
 			   "|\\bnc(?:at)?(?=" ASCII "|" WIDE ")",
+		.anchors = "\\b(?:bash|sh)" A_GAP A_GAP_OR("-") "|/dev/(?:tcp|udp)|\\bnc" A_BLANK
+								"|\\bncat" A_BLANK,
 		.check = check_reverse_shell,
 	},
 	{
@@ -159,6 +177,7 @@ const struct rule rules[] = {
 		// 500 sequences are one finding.
 		.pattern = "(?:\\\\x[0-9A-Fa-f]{2}){20,500}+",
 		.case_sensitive = true,
+		.anchors = "\\\\x[0-9A-Fa-f]{2}\\\\x",
 	},
 	{
 		.id = "OBF_BASE64_DECODE_PIPE",
@@ -166,6 +185,7 @@ const struct rule rules[] = {
 		.severity = SEVERITY_CRITICAL,
 		.description = "base64 decode piped to another command",
 		.pattern = "\\b(?:base64(?=" ASCII "|" WIDE "|\\\\\\r?\\n)|openssl" GAP1 "enc\\b)",
+		.anchors = "\\bbase64" A_GAP "|\\bopenssl" A_GAP,
 		.check = check_base64_decode,
 	},
 	{
@@ -175,6 +195,7 @@ const struct rule rules[] = {
 		.description = "Closing tag for skill XML structure (breakout attempt)",
 		.pattern = "<" BLANKS LATE("/") BLANKS
 		"(?:available_skills|skill_invocation|skill)" BLANKS LATE(">"),
+		.anchors = "</(?:sk|av|" A_BLANK A_BLANK_OR("as") ")|<" A_BLANK A_BLANK_OR("/"),
 	},
 	{
 		.id = "XML_SYSTEM_TAG",
@@ -184,6 +205,8 @@ const struct rule rules[] = {
 		.pattern =
 			"<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
 			"(?:(?=" ASCII "|" WIDE ")(?:[^<>]*+|" QUOTED_ATTRIBUTES ")|" BLANKS "/?)" LATE(">"),
+		.anchors = "<(?:sy|to|fu)|</(?:sy|to|fu)|</" A_BLANK A_BLANK_OR(
+			"stf") "|<" A_BLANK A_BLANK_OR("/stf"),
 	},
 };
 const size_t rule_count = sizeof(rules) / sizeof(rules[0]);

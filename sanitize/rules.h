@@ -21,6 +21,12 @@ struct scan_text;
 typedef bool rule_check(const struct scan_text *text, size_t *start, size_t *end, enum severity *severity,
 			size_t *resume);
 
+// Where a match begins that the candidate at `found` belongs to, SIZE_MAX when there is none.
+typedef size_t rule_locate(const struct scan_text *text, size_t found);
+
+// A cheap look at a candidate before the expression: false when nothing can match here.
+typedef bool rule_glance(const struct scan_text *text, size_t start);
+
 struct rule {
 	const char *id;
 	const char *category;
@@ -28,6 +34,10 @@ struct rule {
 	const char *description;
 	const char *pattern; // PCRE2, byte mode, linear by construction
 	bool case_sensitive;
+	// The rest is needed only where the pattern alone would be slow or can't say it.
+	const char *anchors; // how each match begins (anchor.h), when the pattern does not say it well enough
+	rule_locate *locate; // `anchors` fit inside a match and not where it begins
+	rule_glance *glance;
 	rule_check *check;
 };
 

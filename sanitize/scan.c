@@ -1,238 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One compiled expression for each rule, run over the whole text from left to
-// right; a rule's check then decides on each candidate.
+// One pass of the prefilter names the places where matches can begin, and at
+// each a rule's expression is tried, anchored; the rule's check then decides.
+// A rule of the configuration that has no beginning to look for is searched for
+// in the whole text.
 //
 // Patterns are linear by construction. The limits are the last wall: whatever
 // PCRE2 answers but "match" and "no match" makes the scan fail, and a failed
 // scan means that the text is not served.
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "sanitize/scan.h"
 
 #include <errno.h>
-#include <pcre2.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sanitize/buf.h"
 #include "sanitize/cleanup.h"
-#include "sanitize/context.h"
-#include "sanitize/scan_text.h"
+#include "sanitize/scanner.h"
 #include "sanitize/utf8.h"
 
 // Steps of one match: some, and a few for each byte of the text.
 #define MATCH_LIMIT          100000
 #define MATCH_LIMIT_PER_BYTE 4
-#define DEPTH_LIMIT          10000
-#define HEAP_LIMIT           (64 * 1024) // KiB
 #define JIT_STACK_MIN        (32 * 1024)
 #define JIT_STACK_MAX        (1024 * 1024)
 // More matches than this in one text is no document.
 #define MATCHES_MAX ((size_t)1 << 20)
+// How far back a match may belong that is found late, before all are sorted at the end.
+#define MATCHES_BACK 32
 // In binary files only stretches of printable characters are text, and of ASCII they must hold as much: chance
 // makes `|sh` every few megabytes.
 #define PRINTABLE_MIN       5
 #define PRINTABLE_MIN_SHORT 10
 
-struct compiled {
-	const struct rule *rule;
-	pcre2_code *code;
-};
-
-struct scanner {
-	struct compiled *compiled;
-	size_t count;
-	struct rule *custom; // strings owned
-	size_t custom_count;
-	pcre2_match_context *limits;
-	bool jit;
-	char ruleset[sizeof(RULESET_VERSION) + 1 + 16];
-};
-
-static void cleanup_scanner(struct scanner **slot)
-{
-	scanner_free(*slot);
-}
-
-static void cleanup_context_map(struct context_map *map)
-{
-	context_map_release(map);
-}
-
-static void cleanup_matches(struct matches *matches)
-{
-	matches_release(matches);
-}
-
-// ------------------------------------------------------------------- compile
-
-static int compile_rule(const struct rule *rule, bool jit, struct compiled *ret, bool *ret_jit,
-			struct error *error)
-{
-	uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | (rule->case_sensitive ? 0 : PCRE2_CASELESS);
-	PCRE2_SIZE offset;
-	pcre2_code *code;
-	int number;
-
-	// The interpreter looks for a first letter in both cases up to the end of the text, at each call again.
-	if (!jit)
-		options |= PCRE2_NO_START_OPTIMIZE;
-	code = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options, &number, &offset,
-			     NULL);
-	if (code == NULL) {
-		PCRE2_UCHAR message[256];
-
-		if (pcre2_get_error_message(number, message, sizeof(message)) < 0)
-			message[0] = '\0';
-		return error_set(error, number == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -EINVAL,
-				 "rule %s: pattern, offset %zu: %s", rule->id, (size_t)offset,
-				 (const char *)message);
-	}
-	if (jit && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) < 0) {
-		pcre2_code_free(code);
-		*ret_jit = false;
-		return compile_rule(rule, false, ret, &(bool){ false }, error);
-	}
-	*ret_jit = jit;
-	*ret = (struct compiled){ .rule = rule, .code = code };
-	return 0;
-}
-
-static int copy_custom(const struct custom_rule *custom, struct rule *ret)
-{
-	const char *const from[] = { custom->id, custom->category, custom->description, custom->pattern };
-	char *copy[4] = { NULL, NULL, NULL, NULL };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(from); i++) {
-		copy[i] = strdup(from[i] == NULL ? "" : from[i]);
-		if (copy[i] == NULL) {
-			while (i > 0)
-				free(copy[--i]);
-			return -ENOMEM;
-		}
-	}
-	*ret = (struct rule){
-		.id = copy[0],
-		.category = copy[1],
-		.description = copy[2],
-		.pattern = copy[3],
-		.severity = custom->severity,
-	};
-	return 0;
-}
-
-// FNV-1a, 64 bits; the terminator keeps neighbours apart.
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	do {
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	} while (*text++ != '\0');
-	return hash;
-}
-
-static void set_ruleset(struct scanner *scanner)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	size_t i;
-
-	for (i = 0; i < scanner->count; i++) {
-		const struct rule *rule = scanner->compiled[i].rule;
-
-		hash = hash_text(hash, rule->id);
-		hash = hash_text(hash, severity_name(rule->severity));
-		hash = hash_text(hash, rule->pattern);
-	}
-	(void)snprintf(scanner->ruleset, sizeof(scanner->ruleset), "%s+%016llx", RULESET_VERSION,
-		       (unsigned long long)hash);
-}
-
-int scanner_compile(const struct custom_rule *custom, size_t custom_count, bool jit, struct scanner **ret,
-		    struct error *error)
-{
-	CLEANUP(scanner) struct scanner *scanner = calloc(1, sizeof(*scanner));
-	size_t i;
-	int rc;
-
-	if (scanner == NULL || custom_count > SIZE_MAX / 2 / sizeof(struct compiled) - rule_count)
-		return error_set(error, -ENOMEM, "out of memory");
-	scanner->compiled = calloc(rule_count + custom_count, sizeof(*scanner->compiled));
-	scanner->custom = calloc(custom_count + 1, sizeof(*scanner->custom));
-	scanner->limits = pcre2_match_context_create(NULL);
-	if (scanner->compiled == NULL || scanner->custom == NULL || scanner->limits == NULL)
-		return error_set(error, -ENOMEM, "out of memory");
-	(void)pcre2_set_depth_limit(scanner->limits, DEPTH_LIMIT);
-	(void)pcre2_set_heap_limit(scanner->limits, HEAP_LIMIT);
-	scanner->jit = jit;
-	for (i = 0; i < custom_count; i++) {
-		rc = copy_custom(&custom[i], &scanner->custom[i]);
-		if (rc < 0)
-			return error_set(error, rc, "out of memory");
-		scanner->custom_count++;
-	}
-	for (i = 0; i < rule_count + custom_count; i++) {
-		const struct rule *rule = i < rule_count ? &rules[i] : &scanner->custom[i - rule_count];
-		bool compiled_jit = false;
-
-		rc = compile_rule(rule, jit, &scanner->compiled[i], &compiled_jit, error);
-		if (rc < 0)
-			return rc;
-		scanner->count++;
-		scanner->jit = scanner->jit && compiled_jit;
-	}
-	set_ruleset(scanner);
-	*ret = take(scanner);
-	return 0;
-}
-
-int scanner_new(const struct custom_rule *custom, size_t custom_count, struct scanner **ret,
-		struct error *error)
-{
-	return scanner_compile(custom, custom_count, true, ret, error);
-}
-
-void scanner_free(struct scanner *scanner)
-{
-	size_t i;
-
-	if (scanner == NULL)
-		return;
-	for (i = 0; i < scanner->count; i++)
-		pcre2_code_free(scanner->compiled[i].code);
-	for (i = 0; i < scanner->custom_count; i++) {
-		free((char *)scanner->custom[i].id);
-		free((char *)scanner->custom[i].category);
-		free((char *)scanner->custom[i].description);
-		free((char *)scanner->custom[i].pattern);
-	}
-	pcre2_match_context_free(scanner->limits);
-	free(scanner->compiled);
-	free(scanner->custom);
-	free(scanner);
-}
-
-bool scanner_has_jit(const struct scanner *scanner)
-{
-	return scanner->jit;
-}
-
-const char *scanner_ruleset(const struct scanner *scanner)
-{
-	return scanner->ruleset;
-}
-
-size_t scanner_rule_count(const struct scanner *scanner)
-{
-	return scanner->count;
-}
-
-const struct rule *scanner_rule(const struct scanner *scanner, size_t index)
-{
-	return scanner->compiled[index].rule;
-}
-
-// --------------------------------------------------------------------- match
+// ------------------------------------------------------------------- matches
 
 void matches_release(struct matches *matches)
 {
@@ -240,8 +41,57 @@ void matches_release(struct matches *matches)
 	*matches = (struct matches){ NULL, 0, 0 };
 }
 
-static int matches_add(struct matches *matches, const struct match *match)
+static void cleanup_matches(struct matches *matches)
 {
+	matches_release(matches);
+}
+
+static int compare_matches(const void *left, const void *right)
+{
+	const struct match *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->rule > b->rule) - (a->rule < b->rule);
+}
+
+// What one scan needs besides the text.
+struct run {
+	const struct scanner *scanner;
+	const struct budget *budget;
+	pcre2_match_data *match_data; // made when the first expression is tried
+	pcre2_match_context *limits;
+	pcre2_jit_stack *stack; // made when the small one on the thread's stack is not enough
+	uint32_t match_limit;
+	struct rule_state *states; // one for each rule
+	size_t shortest;           // match that counts
+	struct matches *matches;
+	bool unsorted;
+};
+
+// What is remembered of one rule in one text.
+struct rule_state {
+	size_t from; // the next match begins here or later
+	bool begun;  // `memo` is in use
+	struct scan_memo memo;
+};
+
+static void cleanup_run(struct run *run)
+{
+	pcre2_match_context_free(run->limits);
+	pcre2_jit_stack_free(run->stack);
+	pcre2_match_data_free(run->match_data);
+	free(run->states);
+}
+
+// Matches come nearly in order; one that comes late moves up to its place.
+static int matches_add(struct run *run, const struct match *match)
+{
+	struct matches *matches = run->matches;
+	size_t place, back = 0;
+
+	if (match->end - match->start < run->shortest)
+		return 0;
 	if (matches->count == MATCHES_MAX)
 		return -EOVERFLOW;
 	if (matches->count == matches->cap) {
@@ -253,18 +103,19 @@ static int matches_add(struct matches *matches, const struct match *match)
 		matches->items = items;
 		matches->cap = cap;
 	}
-	matches->items[matches->count++] = *match;
+	for (place = matches->count++; place > 0 && compare_matches(&matches->items[place - 1], match) > 0;
+	     place--) {
+		if (++back > MATCHES_BACK) {
+			run->unsorted = true;
+			break;
+		}
+		matches->items[place] = matches->items[place - 1];
+	}
+	matches->items[place] = *match;
 	return 0;
 }
 
-static int compare_matches(const void *left, const void *right)
-{
-	const struct match *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->rule > b->rule) - (a->rule < b->rule);
-}
+// --------------------------------------------------------------------- match
 
 size_t scan_next(const struct scan_text *text, enum memo memo, scan_finder *find, size_t from)
 {
@@ -277,27 +128,24 @@ size_t scan_next(const struct scan_text *text, enum memo memo, scan_finder *find
 	return memos->next[memo].at;
 }
 
-// What one scan needs besides the text.
-struct run {
-	const struct scanner *scanner;
-	const struct budget *budget;
-	pcre2_match_data *match_data;
-	pcre2_match_context *limits;
-	pcre2_jit_stack *stack; // made when the small one on the thread's stack is not enough
-	struct matches *matches;
-};
-
-static void cleanup_run(struct run *run)
+static int run_begin(struct run *run)
 {
-	pcre2_match_context_free(run->limits);
-	pcre2_jit_stack_free(run->stack);
-	pcre2_match_data_free(run->match_data);
+	// One pair of offsets: groups of own rules are of no interest.
+	run->match_data = pcre2_match_data_create(1, NULL);
+	run->limits = pcre2_match_context_copy(run->scanner->limits);
+	if (run->match_data == NULL || run->limits == NULL)
+		return -ENOMEM;
+	(void)pcre2_set_match_limit(run->limits, run->match_limit);
+	return 0;
 }
 
 static int match_once(struct run *run, const pcre2_code *code, const char *data, size_t len, size_t from)
 {
-	int rc = pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
+	int rc;
 
+	if (run->limits == NULL && run_begin(run) < 0)
+		return PCRE2_ERROR_NOMEMORY;
+	rc = pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 	if (rc != PCRE2_ERROR_JIT_STACKLIMIT || run->stack != NULL)
 		return rc;
 	run->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
@@ -307,65 +155,144 @@ static int match_once(struct run *run, const pcre2_code *code, const char *data,
 	return pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 }
 
-// All matches of one rule. `base` is the offset of the text in what the caller scans.
-static int scan_rule(struct run *run, size_t index, const struct scan_text *text, size_t base)
+// One text: a file, or a stretch of a binary one.
+struct stretch {
+	struct run *run;
+	struct scan_text text;
+	size_t base; // where it begins in what the caller scans
+};
+
+// Tries a rule at `from`, or, when it is not anchored, from there on. `*from` is where to go on. 1 when there may be
+// more, 0 when there is none, or an error.
+static int try_rule(struct stretch *stretch, size_t index, struct rule_state *state)
 {
+	struct run *run = stretch->run;
 	const struct compiled *compiled = &run->scanner->compiled[index];
-	size_t from = 0;
+	const struct rule *rule = compiled->rule;
+	int rc = match_once(run, compiled->code, stretch->text.data, stretch->text.len, state->from);
+	enum severity severity = rule->severity;
+	size_t start, end, resume = 0;
+	bool counts = true;
 
-	while (from < text->len) {
-		int rc = match_once(run, compiled->code, text->data, text->len, from);
-		enum severity severity = compiled->rule->severity;
-		size_t start, end, resume = 0;
-		bool counts = true;
-
-		if (rc == PCRE2_ERROR_NOMATCH)
-			return 0;
-		if (rc == PCRE2_ERROR_NOMEMORY)
-			return -ENOMEM;
-		if (rc < 0)
-			return -EOVERFLOW;
-		start = pcre2_get_ovector_pointer(run->match_data)[0];
-		end = pcre2_get_ovector_pointer(run->match_data)[1];
-		// Only a custom pattern with \K can do this.
-		if (start < from || end <= start || end > text->len)
-			return -EOVERFLOW;
-		from = start;
-		if (compiled->rule->check != NULL)
-			counts = compiled->rule->check(text, &start, &end, &severity, &resume);
-		if (resume <= from)
-			resume = counts && end > from ? end : from + 1;
-		from = resume;
-		if (!counts)
-			continue;
-		rc = matches_add(run->matches, &(struct match){
-						       .rule = index,
-						       .start = base + start,
-						       .end = base + end,
-						       .severity = severity,
-						       .context = context_at(text->contexts, start),
-					       });
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	if (rc == PCRE2_ERROR_NOMATCH)
+		return 0;
+	if (rc == PCRE2_ERROR_NOMEMORY)
+		return -ENOMEM;
+	if (rc < 0)
+		return -EOVERFLOW;
+	start = pcre2_get_ovector_pointer(run->match_data)[0];
+	end = pcre2_get_ovector_pointer(run->match_data)[1];
+	// Only an own pattern with \K can do this.
+	if (start < state->from || end <= start || end > stretch->text.len)
+		return -EOVERFLOW;
+	state->from = start;
+	if (rule->check != NULL)
+		counts = rule->check(&stretch->text, &start, &end, &severity, &resume);
+	if (resume <= state->from)
+		resume = counts && end > state->from ? end : state->from + 1;
+	state->from = resume;
+	if (!counts)
+		return 1;
+	rc = matches_add(run, &(struct match){ .rule = index,
+					       .start = stretch->base + start,
+					       .end = stretch->base + end,
+					       .severity = severity,
+					       .context = context_at(stretch->text.contexts, start) });
+	return rc < 0 ? rc : 1;
 }
 
-static int scan_stretch(struct run *run, enum file_class cls, const char *data, size_t len, size_t base)
+static int take_candidate(void *arg, size_t index, size_t start)
 {
-	CLEANUP(context_map) struct context_map contexts = { .cls = cls };
-	struct scan_memo memo;
-	const struct scan_text text = { .data = data, .len = len, .contexts = &contexts, .memo = &memo };
-	size_t i;
+	struct stretch *stretch = arg;
+	const struct rule *rule = stretch->run->scanner->compiled[index].rule;
+	struct rule_state *state = &stretch->run->states[index];
 	int rc;
 
-	rc = context_map_build(&contexts, cls, data, len);
-	for (i = 0; rc == 0 && i < run->scanner->count; i++) {
-		memset(&memo, 0, sizeof(memo));
-		rc = budget_is_spent(run->budget) ? -EOVERFLOW : scan_rule(run, i, &text, base);
+	if (start < state->from)
+		return 0;
+	if (rule->check != NULL || rule->locate != NULL) {
+		if (!state->begun) {
+			memset(&state->memo, 0, sizeof(state->memo));
+			state->begun = true;
+		}
+		stretch->text.memo = &state->memo;
+	}
+	if (rule->glance != NULL && !rule->glance(&stretch->text, start))
+		return 0;
+	if (rule->locate != NULL) {
+		start = rule->locate(&stretch->text, start);
+		if (start == SIZE_MAX || start < state->from)
+			return 0;
+	}
+	state->from = start;
+	rc = try_rule(stretch, index, state);
+	return rc < 0 ? rc : 0;
+}
+
+static int scan_anchored(struct stretch *stretch)
+{
+	struct prefilter_cursor cursor = { .at = 0 };
+	int rc = 0;
+
+	while (rc == 0 && cursor.at < stretch->text.len) {
+		if (budget_is_spent(stretch->run->budget))
+			return -EOVERFLOW;
+		rc = prefilter_run(stretch->run->scanner->prefilter, stretch->text.data, stretch->text.len,
+				   BUDGET_BYTES, &cursor, take_candidate, stretch);
 	}
 	return rc;
 }
+
+static int scan_plain(struct stretch *stretch)
+{
+	const struct scanner *scanner = stretch->run->scanner;
+	size_t left = scanner->plain_count, tries = 0;
+	int rc = 1;
+
+	for (size_t i = 0; rc >= 0 && left > 0; i++) {
+		struct rule_state *state = &stretch->run->states[i];
+
+		if (scanner->compiled[i].anchored)
+			continue;
+		left--;
+		for (rc = 1; rc > 0 && state->from < stretch->text.len; tries++) {
+			if (tries % BUDGET_CANDIDATES == 0 && budget_is_spent(stretch->run->budget))
+				return -EOVERFLOW;
+			rc = try_rule(stretch, i, state);
+		}
+	}
+	return rc < 0 ? rc : 0;
+}
+
+enum rules_meant { ANCHORED_RULES = 1, PLAIN_RULES = 2, ALL_RULES = 3 };
+
+static int scan_stretch(struct run *run, enum rules_meant meant, enum file_class cls, const char *data,
+			size_t len, size_t base)
+{
+	CLEANUP(context_map) struct context_map contexts;
+	struct stretch stretch = {
+		.run = run,
+		.text = { .data = data,
+			  .len = len,
+			  .contexts = &contexts,
+			  .binaries = run->scanner->binaries },
+		.base = base,
+	};
+	int rc = 0;
+
+	context_map_begin(&contexts, cls, data, len);
+	for (size_t i = 0; i < run->scanner->count; i++) {
+		run->states[i].from = 0;
+		run->states[i].begun = false;
+	}
+	if (meant & ANCHORED_RULES)
+		rc = scan_anchored(&stretch);
+	if (rc == 0 && meant & PLAIN_RULES && run->scanner->plain_count > 0)
+		rc = scan_plain(&stretch);
+	return rc == 0 ? contexts.status : rc;
+}
+
+// -------------------------------------------------------------- binary files
 
 static bool is_printable(char c)
 {
@@ -384,40 +311,89 @@ static size_t printable_length(const char *data, size_t len)
 	return character != UTF8_INVALID && character >= 0xA0 ? width : 0;
 }
 
+// Length of the printable character that ends at `end`, 0 when there is none.
+static size_t printable_length_before(const char *data, size_t end)
+{
+	uint32_t character;
+	size_t width = utf8_decode_last(data, end, &character);
+
+	if (character < 0x80)
+		return is_printable((char)character);
+	return character != UTF8_INVALID && character >= 0xA0 ? width : 0;
+}
+
+// Scans the stretch of printable characters that begins at `start`; gives its end.
+static int scan_printable(struct run *run, enum rules_meant meant, const char *data, size_t len, size_t start,
+			  size_t *ret_end)
+{
+	size_t end, width, ascii = 0;
+
+	for (end = start; end < len; end += width) {
+		width = printable_length(data + end, len - end);
+		if (width == 0)
+			break;
+		ascii += width == 1;
+	}
+	*ret_end = end;
+	if (ascii < PRINTABLE_MIN)
+		return 0;
+	run->shortest = ascii < PRINTABLE_MIN_SHORT ? PRINTABLE_MIN : 0;
+	return scan_stretch(run, meant, CLASS_BINARY, data + start, end - start, start);
+}
+
+struct binary {
+	struct run *run;
+	const char *data;
+	size_t len;
+	size_t done; // stretches up to here have been scanned
+};
+
+// Where something can begin: the whole stretch around it is scanned.
+static int take_stretch(void *arg, size_t index, size_t start)
+{
+	struct binary *binary = arg;
+	size_t width, inside = 0;
+
+	(void)index;
+	// Behind the first byte of a character.
+	while (inside < 3 && start > binary->done && utf8_is_continuation(binary->data[start])) {
+		start--;
+		inside++;
+	}
+	if (start < binary->done || printable_length(binary->data + start, binary->len - start) <= inside)
+		return 0;
+	while (start > binary->done) {
+		width = printable_length_before(binary->data, start);
+		if (width == 0 || width > start - binary->done)
+			break;
+		start -= width;
+	}
+	return scan_printable(binary->run, ANCHORED_RULES, binary->data, binary->len, start, &binary->done);
+}
+
 // A binary file: each stretch of printable characters is a text of its own.
 static int scan_binary(struct run *run, const char *data, size_t len)
 {
-	size_t start, end, kept, width, ascii;
-	int rc;
+	struct binary binary = { .run = run, .data = data, .len = len };
+	struct prefilter_cursor cursor = { .at = 0 };
+	size_t at = 0, end;
+	int rc = 0;
 
-	for (start = 0; start < len; start = end) {
-		while (start < len && printable_length(data + start, len - start) == 0)
-			start++;
-		ascii = 0;
-		for (end = start; end < len; end += width) {
-			width = printable_length(data + end, len - end);
-			if (width == 0)
-				break;
-			ascii += width == 1;
-		}
-		if (ascii < PRINTABLE_MIN)
-			continue;
-		kept = run->matches->count;
-		rc = scan_stretch(run, CLASS_BINARY, data + start, end - start, start);
-		if (rc < 0)
-			return rc;
-		if (ascii >= PRINTABLE_MIN_SHORT)
-			continue;
-		for (size_t i = kept; i < run->matches->count; i++) {
-			const struct match *match = &run->matches->items[i];
-
-			if (match->end - match->start >= PRINTABLE_MIN)
-				run->matches->items[kept++] = *match;
-		}
-		run->matches->count = kept;
+	while (rc == 0 && cursor.at < len) {
+		if (budget_is_spent(run->budget))
+			return -EOVERFLOW;
+		rc = prefilter_run(run->scanner->prefilter, data, len, BUDGET_BYTES, &cursor, take_stretch,
+				   &binary);
 	}
-	return 0;
+	// The others want all stretches.
+	while (rc == 0 && run->scanner->plain_count > 0 && at < len) {
+		rc = scan_printable(run, PLAIN_RULES, data, len, at, &end);
+		at = end > at ? end : at + 1;
+	}
+	return rc;
 }
+
+// -------------------------------------------------------------------- public
 
 static uint32_t match_limit(size_t len)
 {
@@ -430,24 +406,24 @@ int scanner_scan(const struct scanner *scanner, enum file_class cls, const char 
 		 const struct budget *budget, struct matches *ret_matches)
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
-	CLEANUP(run) struct run run = { .scanner = scanner, .budget = budget, .matches = &matches };
+	CLEANUP(run)
+	struct run run = {
+		.scanner = scanner, .budget = budget, .match_limit = match_limit(len), .matches = &matches
+	};
 	int rc = 0;
 
 	if (len > BUF_MAX)
 		return -EOVERFLOW;
 	if (len > 0) {
-		// One pair of offsets: groups of custom rules are of no interest.
-		run.match_data = pcre2_match_data_create(1, NULL);
-		run.limits = pcre2_match_context_copy(scanner->limits);
-		if (run.match_data == NULL || run.limits == NULL)
+		run.states = malloc(scanner->count * sizeof(*run.states));
+		if (run.states == NULL)
 			return -ENOMEM;
-		(void)pcre2_set_match_limit(run.limits, match_limit(len));
 		rc = cls == CLASS_BINARY ? scan_binary(&run, text, len)
-					 : scan_stretch(&run, cls, text, len, 0);
+					 : scan_stretch(&run, ALL_RULES, cls, text, len, 0);
 	}
 	if (rc < 0)
 		return rc;
-	if (matches.count > 0)
+	if (run.unsorted)
 		qsort(matches.items, matches.count, sizeof(*matches.items), compare_matches);
 	*ret_matches = matches;
 	matches = (struct matches){ NULL, 0, 0 };

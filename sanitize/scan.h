@@ -33,6 +33,8 @@ bool scanner_has_jit(const struct scanner *scanner);
 const char *scanner_ruleset(const struct scanner *scanner);
 size_t scanner_rule_count(const struct scanner *scanner);
 const struct rule *scanner_rule(const struct scanner *scanner, size_t index);
+// Whether a rule has no beginning that can be looked for together with the others: each text is searched for it alone.
+bool scanner_rule_is_plain(const struct scanner *scanner, size_t index);
 
 struct match {
 	size_t rule;       // index, for scanner_rule()

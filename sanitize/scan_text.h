@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "sanitize/context.h"
+#include "sanitize/prefilter.h"
 #include "sanitize/rules.h"
 #include "sanitize/scan.h"
 
@@ -24,6 +25,7 @@ enum memo {
 	MEMO_STDOUT,         // an option that sends wget's output to standard output
 	MEMO_DECODE,         // a flag that makes base64 decode
 	MEMO_OPENSSL_BASE64, // a flag that makes openssl speak base64
+	MEMO_TICK,           // a single tick
 	MEMO_COUNT,
 };
 
@@ -43,13 +45,18 @@ struct scan_memo {
 		size_t end; // of the words and bars looked at last
 		bool is_alternation;
 	} choice;
+	struct {
+		size_t at; // looked at up to here
+		bool open; // a single tick stands between here and the last blank line
+	} ticks;
 };
 
 struct scan_text {
 	const char *data;
 	size_t len;
-	const struct context_map *contexts;
-	struct scan_memo *memo; // emptied before each rule
+	struct context_map *contexts;
+	const struct prefilter *binaries; // finds the words of check_binaries; NULL: look at each word
+	struct scan_memo *memo;           // each rule has its own
 };
 
 // The first position at or after `from` that `find` gives, remembered under `memo`; text->len when there is none.
@@ -58,5 +65,5 @@ typedef size_t scan_finder(const struct scan_text *text, size_t from);
 size_t scan_next(const struct scan_text *text, enum memo memo, scan_finder *find, size_t from);
 
 // As scanner_new(); `jit` false keeps PCRE2 to its interpreter, as on a machine without executable mappings.
-int scanner_compile(const struct custom_rule *custom, size_t custom_count, bool jit, struct scanner **ret,
-		    struct error *error);
+int scanner_compile(const struct custom_rule *custom, size_t custom_count, bool jit, enum prefilter_kind kind,
+		    struct scanner **ret, struct error *error);

@@ -134,10 +134,13 @@ static int scan_rule(const struct plain_run *run, size_t index, const struct sca
 static int scan_stretch(const struct plain_run *run, enum file_class cls, const char *data, size_t len,
 			size_t base)
 {
-	struct context_map contexts = { .cls = cls };
+	struct context_map contexts;
 	struct scan_memo memo;
 	const struct scan_text text = { .data = data, .len = len, .contexts = &contexts, .memo = &memo };
-	int rc = context_map_build(&contexts, cls, data, len);
+	int rc;
+
+	context_map_begin(&contexts, cls, data, len);
+	rc = context_map_build(&contexts);
 
 	for (size_t i = 0; rc == 0 && i < run->scanner->count; i++) {
 		memset(&memo, 0, sizeof(memo));

@@ -32,7 +32,8 @@ static void check(enum file_class cls, const char *text)
 	struct context_map map;
 	size_t i, j;
 
-	assert_int_equal(context_map_build(&map, cls, text, strlen(text)), 0);
+	context_map_begin(&map, cls, text, strlen(text));
+	assert_int_equal(context_map_build(&map), 0);
 	for (i = 0; text[i] != '\0'; i++) {
 		for (j = 0; j < sizeof(letters) / sizeof(letters[0]); j++) {
 			if (text[i] != letters[j].letter || context_at(&map, i) == letters[j].context)
@@ -116,7 +117,8 @@ static void assert_spans(enum file_class cls, const char *text, const char *want
 	char have[256] = "";
 	size_t at = 0, length = 0;
 
-	assert_int_equal(context_map_build(&map, cls, text, strlen(text)), 0);
+	context_map_begin(&map, cls, text, strlen(text));
+	assert_int_equal(context_map_build(&map), 0);
 	while ((span = context_next_span(&map, at)) != NULL) {
 		length += (size_t)snprintf(have + length, sizeof(have) - length, "[%.*s]",
 					   (int)(span->end - span->start), text + span->start);
@@ -158,10 +160,13 @@ static void context_map_with_too_many_ranges_fails(void **state)
 	assert_non_null(text);
 	for (i = 0; i < len; i++)
 		text[i] = "`a` "[i % 4];
-	assert_int_equal(context_map_build(&map, CLASS_PROSE, text, most), 0);
+	context_map_begin(&map, CLASS_PROSE, text, most);
+	assert_int_equal(context_map_build(&map), 0);
 	assert_int_equal(map.spans.count, CONTEXT_RANGES_MAX);
 	context_map_release(&map);
-	assert_int_equal(context_map_build(&map, CLASS_PROSE, text, len), -EOVERFLOW);
+	context_map_begin(&map, CLASS_PROSE, text, len);
+	assert_int_equal(context_map_build(&map), -EOVERFLOW);
+	context_map_release(&map);
 	free(text);
 }
 

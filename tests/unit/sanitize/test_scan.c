@@ -376,7 +376,7 @@ static void scan_beyond_limits_fails(void **state)
 		struct matches matches = { NULL, 0, 0 };
 		struct scanner *own;
 
-		assert_int_equal(scanner_compile(&bad, 1, jit == 1, &own, NULL), 0);
+		assert_int_equal(scanner_compile(&bad, 1, jit == 1, PREFILTER_BEST, &own, NULL), 0);
 		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, NULL, &matches), -EOVERFLOW);
 		assert_null(matches.items);
 		scanner_free(own);

@@ -83,8 +83,8 @@ static void scan_hostile_text_is_safe_and_the_same_without_jit(void **state)
 	size_t i, found = 0;
 
 	(void)state;
-	assert_int_equal(scanner_compile(NULL, 0, true, &fast, NULL), 0);
-	assert_int_equal(scanner_compile(NULL, 0, false, &plain, NULL), 0);
+	assert_int_equal(scanner_compile(NULL, 0, true, PREFILTER_BEST, &fast, NULL), 0);
+	assert_int_equal(scanner_compile(NULL, 0, false, PREFILTER_BEST, &plain, NULL), 0);
 	assert_false(scanner_has_jit(plain));
 	for (i = 0; i < TEXTS; i++) {
 		struct matches a = { NULL, 0, 0 }, b = { NULL, 0, 0 };

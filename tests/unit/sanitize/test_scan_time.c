@@ -246,7 +246,7 @@ static void check_families(bool jit, size_t size)
 	int wrong = 0;
 	size_t i;
 
-	assert_int_equal(scanner_compile(NULL, 0, jit, &scanner, NULL), 0);
+	assert_int_equal(scanner_compile(NULL, 0, jit, PREFILTER_BEST, &scanner, NULL), 0);
 	assert_true(is_linear(scanner, CLASS_PROSE, &good_text, size, 1e9, &good_seconds));
 	// Without JIT the classes differ in nothing that is not seen with it.
 	for (i = 0; i < (jit ? 3 : 1) * sizeof(families) / sizeof(families[0]); i++) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdbool.h>
+
+#include "sanitize/prefilter_find.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2")))
+
+struct tables {
+	__m256i low[PREFILTER_WINDOW], high[PREFILTER_WINDOW];
+};
+
+bool prefilter_has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") != 0;
+}
+
+static AVX2 inline __m256i twice(const uint8_t *table)
+{
+	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
+}
+
+static AVX2 inline __m256i look_up(__m256i bytes, __m256i low, __m256i high)
+{
+	const __m256i half = _mm256_set1_epi8(0x0F);
+
+	return _mm256_and_si256(
+		_mm256_shuffle_epi8(low, _mm256_and_si256(bytes, half)),
+		_mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), half)));
+}
+
+static AVX2 inline __m256i load(const char *text)
+{
+	return _mm256_loadu_si256((const __m256i *)(const void *)text);
+}
+
+AVX2 size_t prefilter_find_avx2(const struct prefilter_tables *tables, const char *text, size_t at,
+				size_t end, unsigned int before, struct prefilter_hit *hits, size_t cap,
+				size_t *ret_count)
+{
+	const __m256i above = _mm256_set1_epi8(PREFILTER_RUN_ABOVE), zero = _mm256_setzero_si256();
+	const __m256i low0 = twice(tables->low[0]), low1 = twice(tables->low[1]),
+		      low2 = twice(tables->low[2]), low3 = twice(tables->low[3]),
+		      high0 = twice(tables->high[0]), high1 = twice(tables->high[1]),
+		      high2 = twice(tables->high[2]), high3 = twice(tables->high[3]);
+	uint32_t full_before = before ? UINT32_MAX : 0;
+	size_t count = 0;
+
+	for (; at < end && cap - count > PREFILTER_BLOCK; at += PREFILTER_BLOCK) {
+		__m256i first = load(text + at), found;
+		uint32_t full, places;
+		uint8_t buckets[PREFILTER_BLOCK] __attribute__((aligned(32)));
+
+		found = _mm256_and_si256(look_up(first, low0, high0),
+					 look_up(load(text + at + 1), low1, high1));
+		found = _mm256_and_si256(found, look_up(load(text + at + 2), low2, high2));
+		found = _mm256_and_si256(found, look_up(load(text + at + 3), low3, high3));
+		places = ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(found, zero));
+		full = (uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(first, above));
+		// Two halves in a row: this block's, or the one before and the first.
+		if (__builtin_expect(full == UINT32_MAX || (full_before >> 16 | full << 16) == UINT32_MAX,
+				     0)) {
+			hits[count].at = at;
+			hits[count++].buckets = PREFILTER_RUN;
+		}
+		full_before = full;
+		if (places == 0)
+			continue;
+		_mm256_store_si256((__m256i *)(void *)buckets, found);
+		do {
+			unsigned int place = (unsigned int)__builtin_ctz(places);
+
+			hits[count].at = at + place;
+			hits[count++].buckets = buckets[place];
+			places &= places - 1;
+		} while (places != 0);
+	}
+	*ret_count = count;
+	return at;
+}
+#else
+bool prefilter_has_avx2(void)
+{
+	return false;
+}
+
+size_t prefilter_find_avx2(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
+			   unsigned int before, struct prefilter_hit *hits, size_t cap, size_t *ret_count)
+{
+	return prefilter_find_scalar(tables, text, at, end, before, hits, cap, ret_count);
+}
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the two ways to search share. Private to prefilter*.c.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PREFILTER_WINDOW  4
+#define PREFILTER_BUCKETS 8
+// Bytes looked at together, and the half of it: a run covers two whole halves one behind the other.
+#define PREFILTER_BLOCK 32
+#define PREFILTER_HALF  16
+// All bytes of a run are larger than this, and ASCII.
+#define PREFILTER_RUN_ABOVE 0x2A
+// In a hit beside the buckets: two halves of a block are full of such bytes.
+#define PREFILTER_RUN 0x100u
+
+struct prefilter_hit {
+	size_t at;
+	unsigned int buckets;
+};
+
+// For each of four neighbouring bytes the buckets that allow it there.
+struct prefilter_tables {
+	uint8_t low[PREFILTER_WINDOW][16];  // by its low half
+	uint8_t high[PREFILTER_WINDOW][16]; // by its high half
+	uint8_t byte[PREFILTER_WINDOW][256];
+};
+
+// Looks at the blocks from `at` (a multiple of the block) on, to the end or until fewer than PREFILTER_BLOCK hits
+// have room in [hits, hits + cap). `end` - `at` is a multiple of the block, and three more bytes can be read
+// behind `end`. `before` is 1 when the half before `at` is full. Gives the place reached.
+typedef size_t prefilter_find(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
+			      unsigned int before, struct prefilter_hit *hits, size_t cap, size_t *ret_count);
+
+prefilter_find prefilter_find_scalar;
+prefilter_find prefilter_find_avx2; // only where prefilter_has_avx2()
+bool prefilter_has_avx2(void);
