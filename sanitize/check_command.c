@@ -363,7 +363,7 @@ static const char *const shell_choices[] = {
 
 static bool is_choice_byte(char c)
 {
-	return byte_is_word(c) || (c != '\0' && strchr("| .+*?\\-", c) != NULL);
+	return byte_is(c, BYTE_CHOICE);
 }
 
 // Whether each alternative of [start, end) is one of `known`, blanks around it allowed.
@@ -466,14 +466,29 @@ static bool is_bare_cell(const struct scan_text *text, size_t bar, size_t name, 
 	return true;
 }
 
-// Whether what stands behind a bar may be a shell or a wrapper; most bars are those of tables.
+// Whether what stands behind a bar may be a shell or a wrapper, by its length and letters; most bars are those of
+// tables.
 bool glance_pipe(const struct scan_text *text, size_t start)
 {
 	size_t at = skip_blanks(text, behind_bar(text, start)), end = word_end(text, at);
+	char first = at < text->len ? (char)(text->data[at] | 0x20) : '\0';
 
-	if (end < text->len && text->data[end] != '\0' && strchr("/.~$+@%-{}", text->data[end]) != NULL)
-		return true; // a path
-	return end > at + 1 && end - at <= 7 && strchr("bszkdaenc", text->data[at] | 0x20) != NULL;
+	if (end < text->len && byte_is_path(text->data[end]))
+		return true;
+	if (end - at >= 2 && (text->data[end - 1] | 0x20) == 'h' && (text->data[end - 2] | 0x20) == 's')
+		return true;
+	switch (end - at) {
+	case 3:
+		return first == 'e';
+	case 4:
+		return first == 's' || first == 'd' || first == 'e';
+	case 5:
+		return first == 'n';
+	case 7:
+		return first == 'c';
+	default:
+		return false;
+	}
 }
 
 // A single bar: a shell must follow.

@@ -10,6 +10,21 @@
 
 #include "sanitize/scan_text.h"
 
+// Kinds of bytes, in one table: most of a scan's questions are of this sort.
+enum byte_kind {
+	BYTE_WORD = 1 << 0,
+	BYTE_PATH = 1 << 1,   // stands in a path beside word characters
+	BYTE_ENDS = 1 << 2,   // ends an argument: operator, quote, tick, closing bracket
+	BYTE_BLANK = 1 << 3,  // ASCII blank
+	BYTE_CHOICE = 1 << 4, // stands in a choice of words
+};
+extern const unsigned char byte_kinds[256];
+
+static inline bool byte_is(char c, unsigned int kinds)
+{
+	return (byte_kinds[(unsigned char)c] & kinds) != 0;
+}
+
 static inline bool byte_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -22,7 +37,7 @@ static inline bool byte_is_digit(char c)
 
 static inline bool byte_is_word(char c)
 {
-	return byte_is_letter(c) || byte_is_digit(c) || c == '_';
+	return byte_is(c, BYTE_WORD);
 }
 
 // Blank within a line.
@@ -33,7 +48,12 @@ static inline bool byte_is_space(char c)
 
 static inline bool byte_is_blank(char c)
 {
-	return c == ' ' || (c >= '\t' && c <= '\r');
+	return byte_is(c, BYTE_BLANK);
+}
+
+static inline bool byte_is_path(char c)
+{
+	return byte_is(c, BYTE_PATH);
 }
 
 // Length of the blank at `at`, 0 when there is none.

@@ -2,17 +2,19 @@
 #include "sanitize/prefilter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sanitize/cleanup.h"
 #include "sanitize/prefilter_find.h"
 
-#define HITS_MAX 256
 // Bytes of an anchor compared as one word.
 #define COMPARED 8
 _Static_assert(ANCHOR_SETS == COMPARED, "an anchor is compared as one word and its sets");
 #define CASE_BIT 0x20
+// Of a place that comes through, counted in comparisons of one anchor.
+#define PLACE_COST 4
 
 // How often bytes occur among 65,536 of Markdown, scripts and data as skills hold them.
 static const uint16_t frequencies[256] = {
@@ -34,17 +36,19 @@ static const uint16_t frequencies[256] = {
 	8,     1,    1,    1,    1,    1,    1,   1,   1,   1,    1,    1,   1,    1,    1,    1,
 };
 
-// An anchor as it is compared.
+// An anchor as it is compared: small, since most of them are compared and few fit.
 struct check {
 	uint64_t value, mask; // of the bytes that are letters or single
-	size_t owner;
-	unsigned int shift; // from the window back to the start
+	uint32_t owner;
+	uint16_t first_set; // what else must hold
+	uint8_t set_count;
+	uint8_t shift; // from the window back to the start
 	bool at_word_start;
-	unsigned int set_count; // what else must hold
-	struct {
-		unsigned int place;
-		struct byte_set set;
-	} sets[ANCHOR_SETS];
+};
+
+struct set_check {
+	struct byte_set set;
+	size_t place;
 };
 
 struct run_check {
@@ -57,6 +61,8 @@ struct prefilter {
 	enum prefilter_kind kind;
 	struct prefilter_tables tables;
 	struct check *checks; // by bucket
+	struct set_check *sets;
+	size_t set_count;
 	size_t bucket_start[PREFILTER_BUCKETS + 1];
 	struct run_check runs[PREFILTER_RUNS_MAX];
 	size_t run_count;
@@ -160,6 +166,12 @@ static double halves_frequency(const struct halves *halves)
 	return product;
 }
 
+// Of a group: how often a place comes through, times what it costs to compare it with each anchor.
+static double group_cost(const struct halves *halves, size_t anchors)
+{
+	return halves_frequency(halves) * (double)(PLACE_COST + anchors);
+}
+
 static struct halves halves_join(const struct halves *a, const struct halves *b)
 {
 	struct halves both;
@@ -175,7 +187,8 @@ static struct halves halves_join(const struct halves *a, const struct halves *b)
 
 struct grouping {
 	struct halves halves[PREFILTER_ANCHORS_MAX];
-	double frequency[PREFILTER_ANCHORS_MAX];
+	double own[PREFILTER_ANCHORS_MAX]; // cost
+	size_t size[PREFILTER_ANCHORS_MAX];
 	double cost[PREFILTER_ANCHORS_MAX][PREFILTER_ANCHORS_MAX]; // of joining two groups, left above right
 	size_t group[PREFILTER_ANCHORS_MAX];                       // of each anchor
 	bool alive[PREFILTER_ANCHORS_MAX];
@@ -191,7 +204,8 @@ static void update_costs(struct grouping *grouping, size_t changed)
 		if (i == changed || !grouping->alive[i])
 			continue;
 		both = halves_join(&grouping->halves[i], &grouping->halves[changed]);
-		cost = halves_frequency(&both) - grouping->frequency[i] - grouping->frequency[changed];
+		cost = group_cost(&both, grouping->size[i] + grouping->size[changed]) - grouping->own[i] -
+		       grouping->own[changed];
 		grouping->cost[i > changed ? i : changed][i > changed ? changed : i] = cost;
 	}
 }
@@ -205,13 +219,12 @@ static void join_groups(struct grouping *grouping)
 		for (size_t j = 0; j < i; j++) {
 			struct halves both = halves_join(&grouping->halves[i], &grouping->halves[j]);
 
-			grouping->cost[i][j] =
-				halves_frequency(&both) - grouping->frequency[i] - grouping->frequency[j];
+			grouping->cost[i][j] = group_cost(&both, 2) - grouping->own[i] - grouping->own[j];
 		}
 	}
 	for (; left > PREFILTER_BUCKETS; left--) {
 		size_t into = 0, from = 0;
-		double least = 2;
+		double least = HUGE_VAL;
 
 		for (size_t i = 1; i < grouping->count; i++) {
 			for (size_t j = 0; grouping->alive[i] && j < i; j++) {
@@ -223,7 +236,8 @@ static void join_groups(struct grouping *grouping)
 			}
 		}
 		grouping->halves[into] = halves_join(&grouping->halves[into], &grouping->halves[from]);
-		grouping->frequency[into] = halves_frequency(&grouping->halves[into]);
+		grouping->size[into] += grouping->size[from];
+		grouping->own[into] = group_cost(&grouping->halves[into], grouping->size[into]);
 		grouping->alive[from] = false;
 		for (size_t i = 0; i < grouping->count; i++) {
 			if (grouping->group[i] == from)
@@ -279,14 +293,16 @@ static int set_single(const struct byte_set *set, uint8_t *ret_mask)
 		       : -1;
 }
 
-static struct check check_of(const struct anchor *anchor, size_t owner, size_t window)
+static void add_check(struct prefilter *prefilter, struct check *check, const struct anchor *anchor,
+		      size_t owner, size_t window)
 {
-	struct check check = { .owner = owner,
-			       .shift = (unsigned int)window,
-			       .at_word_start = anchor->at_word_start };
 	uint8_t value[COMPARED] = { 0 }, mask[COMPARED] = { 0 };
 
-	for (unsigned int i = 0; i < anchor->len; i++) {
+	*check = (struct check){ .owner = (uint32_t)owner,
+				 .first_set = (uint16_t)prefilter->set_count,
+				 .shift = (uint8_t)window,
+				 .at_word_start = anchor->at_word_start };
+	for (size_t i = 0; i < anchor->len; i++) {
 		uint8_t bits;
 		int single = set_single(&anchor->sets[i], &bits);
 
@@ -294,13 +310,12 @@ static struct check check_of(const struct anchor *anchor, size_t owner, size_t w
 			value[i] = (uint8_t)single;
 			mask[i] = bits;
 		} else {
-			check.sets[check.set_count].place = i;
-			check.sets[check.set_count++].set = anchor->sets[i];
+			prefilter->sets[prefilter->set_count++] = (struct set_check){ anchor->sets[i], i };
+			check->set_count++;
 		}
 	}
-	memcpy(&check.value, value, sizeof(check.value));
-	memcpy(&check.mask, mask, sizeof(check.mask));
-	return check;
+	memcpy(&check->value, value, sizeof(check->value));
+	memcpy(&check->mask, mask, sizeof(check->mask));
 }
 
 static bool run_is_usable(const struct anchor *anchor)
@@ -371,7 +386,8 @@ static void fill(struct prefilter *prefilter, const struct prefilter_builder *bu
 		}
 		of[grouping->count] = i;
 		grouping->halves[grouping->count] = window_halves(anchor, windows[i]);
-		grouping->frequency[grouping->count] = halves_frequency(&grouping->halves[grouping->count]);
+		grouping->size[grouping->count] = 1;
+		grouping->own[grouping->count] = group_cost(&grouping->halves[grouping->count], 1);
 		grouping->group[grouping->count] = grouping->count;
 		grouping->alive[grouping->count] = true;
 		grouping->count++;
@@ -387,8 +403,8 @@ static void fill(struct prefilter *prefilter, const struct prefilter_builder *bu
 
 			if (grouping->group[i] != group)
 				continue;
-			prefilter->checks[count++] =
-				check_of(anchor, builder->items[of[i]].owner, windows[of[i]]);
+			add_check(prefilter, &prefilter->checks[count++], anchor, builder->items[of[i]].owner,
+				  windows[of[i]]);
 			add_bytes(&prefilter->tables, anchor, windows[of[i]], (uint8_t)(1u << bucket));
 		}
 		bucket++;
@@ -408,9 +424,11 @@ int prefilter_build(const struct prefilter_builder *builder, enum prefilter_kind
 		return -ENOTSUP;
 	prefilter = calloc(1, sizeof(*prefilter));
 	grouping = calloc(1, sizeof(*grouping));
-	if (prefilter != NULL)
+	if (prefilter != NULL) {
 		prefilter->checks = calloc(builder->count + 1, sizeof(*prefilter->checks));
-	if (prefilter == NULL || grouping == NULL || prefilter->checks == NULL) {
+		prefilter->sets = calloc(builder->count * ANCHOR_SETS + 1, sizeof(*prefilter->sets));
+	}
+	if (prefilter == NULL || grouping == NULL || prefilter->checks == NULL || prefilter->sets == NULL) {
 		prefilter_free(prefilter);
 		free(grouping);
 		return -ENOMEM;
@@ -431,6 +449,7 @@ void prefilter_free(struct prefilter *prefilter)
 	if (prefilter == NULL)
 		return;
 	free(prefilter->checks);
+	free(prefilter->sets);
 	free(prefilter);
 }
 
@@ -456,15 +475,18 @@ static bool check_fits(const struct pass *pass, const struct check *check, size_
 	size_t left = pass->len - start;
 	uint64_t word = 0;
 
-	memcpy(&word, text + start, left < sizeof(word) ? left : sizeof(word));
+	if (left >= sizeof(word))
+		memcpy(&word, text + start, sizeof(word));
+	else
+		memcpy(&word, text + start, left);
 	if (((word ^ check->value) & check->mask) != 0)
 		return false;
 	if (check->at_word_start && start > 0 && pass->prefilter->word[text[start - 1]])
 		return false;
 	for (unsigned int i = 0; i < check->set_count; i++) {
-		unsigned int place = check->sets[i].place;
+		const struct set_check *more = &pass->prefilter->sets[check->first_set + i];
 
-		if (!byte_set_has(&check->sets[i].set, place < left ? text[start + place] : '\0'))
+		if (!byte_set_has(&more->set, more->place < left ? text[start + more->place] : '\0'))
 			return false;
 	}
 	return true;
@@ -485,7 +507,7 @@ static int look_at_bucket(const struct pass *pass, size_t bucket, size_t at)
 	return rc;
 }
 
-// `at` stands in the run, if there is one.
+// `at` stands in the run, if there is one. Behind the end of the text stand NUL, which are in none.
 static int look_at_run(const struct pass *pass, size_t at)
 {
 	const unsigned char *text = (const unsigned char *)pass->text;
@@ -508,17 +530,19 @@ static int look_at_run(const struct pass *pass, size_t at)
 	return rc;
 }
 
-static int look_at_hits(const struct pass *pass, const struct prefilter_hit *hits, size_t count)
+static int look_at_block(const struct pass *pass, const struct prefilter_block *block, size_t base)
 {
-	int rc = 0;
+	int rc = block->run != 0 ? look_at_run(pass, base + block->at) : 0;
 
-	for (size_t i = 0; rc == 0 && i < count && hits[i].at < pass->len; i++) {
-		if (hits[i].buckets == PREFILTER_RUN) {
-			rc = look_at_run(pass, hits[i].at);
-			continue;
-		}
-		for (unsigned int buckets = hits[i].buckets; rc == 0 && buckets != 0; buckets &= buckets - 1)
-			rc = look_at_bucket(pass, (size_t)__builtin_ctz(buckets), hits[i].at);
+	for (uint32_t places = block->places; rc == 0 && places != 0; places &= places - 1) {
+		unsigned int place = (unsigned int)__builtin_ctz(places);
+		size_t at = base + block->at + place;
+
+		if (at >= pass->len)
+			break;
+		for (unsigned int buckets = block->buckets[place]; rc == 0 && buckets != 0;
+		     buckets &= buckets - 1)
+			rc = look_at_bucket(pass, (size_t)__builtin_ctz(buckets), at);
 	}
 	return rc;
 }
@@ -536,35 +560,32 @@ int prefilter_run(const struct prefilter *prefilter, const char *text, size_t le
 		  struct prefilter_cursor *cursor, prefilter_found *found, void *arg)
 {
 	const struct pass pass = { prefilter, text, len, cursor, found, arg };
-	struct prefilter_hit hits[HITS_MAX];
+	struct prefilter_block blocks[PREFILTER_BLOCKS];
 	size_t stop = len - cursor->at > limit ? cursor->at + limit : len, count, end;
 	char last[3 * PREFILTER_BLOCK];
-	int rc;
+	int rc = 0;
 
-	while (cursor->at < stop) {
-		size_t at = cursor->at, left = len - at;
+	while (rc == 0 && cursor->at < stop) {
+		size_t at = cursor->at, left = len - at, base = 0;
 		bool before = at >= PREFILTER_HALF && half_is_full(text + at - PREFILTER_HALF);
 
 		if (left >= PREFILTER_BLOCK + PREFILTER_WINDOW) {
 			end = at + (left - PREFILTER_WINDOW) / PREFILTER_BLOCK * PREFILTER_BLOCK;
 			if (end - at > limit)
 				end = at + (limit + PREFILTER_BLOCK - 1) / PREFILTER_BLOCK * PREFILTER_BLOCK;
-			cursor->at = prefilter->find(&prefilter->tables, text, at, end, before, hits,
-						     HITS_MAX, &count);
+			cursor->at =
+				prefilter->find(&prefilter->tables, text, at, end, before, blocks, &count);
 		} else {
 			// What is left, with NUL behind it.
 			memset(last, 0, sizeof(last));
 			memcpy(last, text + at, left);
+			base = at;
 			end = left > PREFILTER_BLOCK ? 2 * PREFILTER_BLOCK : PREFILTER_BLOCK;
-			(void)prefilter->find(&prefilter->tables, last, 0, end, before, hits, HITS_MAX,
-					      &count);
-			for (size_t i = 0; i < count; i++)
-				hits[i].at += at;
+			(void)prefilter->find(&prefilter->tables, last, 0, end, before, blocks, &count);
 			cursor->at = len;
 		}
-		rc = look_at_hits(&pass, hits, count);
-		if (rc != 0)
-			return rc;
+		for (size_t i = 0; rc == 0 && i < count; i++)
+			rc = look_at_block(&pass, &blocks[i], base);
 	}
-	return 0;
+	return rc;
 }

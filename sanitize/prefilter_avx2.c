@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdbool.h>
-
 #include "sanitize/prefilter_find.h"
 
 #ifdef __x86_64__
@@ -37,8 +35,7 @@ static AVX2 inline __m256i load(const char *text)
 }
 
 AVX2 size_t prefilter_find_avx2(const struct prefilter_tables *tables, const char *text, size_t at,
-				size_t end, unsigned int before, struct prefilter_hit *hits, size_t cap,
-				size_t *ret_count)
+				size_t end, bool before, struct prefilter_block *blocks, size_t *ret_count)
 {
 	const __m256i above = _mm256_set1_epi8(PREFILTER_RUN_ABOVE), zero = _mm256_setzero_si256();
 	const __m256i low0 = twice(tables->low[0]), low1 = twice(tables->low[1]),
@@ -48,34 +45,24 @@ AVX2 size_t prefilter_find_avx2(const struct prefilter_tables *tables, const cha
 	uint32_t full_before = before ? UINT32_MAX : 0;
 	size_t count = 0;
 
-	for (; at < end && cap - count > PREFILTER_BLOCK; at += PREFILTER_BLOCK) {
+	for (; at < end && count < PREFILTER_BLOCKS; at += PREFILTER_BLOCK) {
+		struct prefilter_block *block = &blocks[count];
 		__m256i first = load(text + at), found;
-		uint32_t full, places;
-		uint8_t buckets[PREFILTER_BLOCK] __attribute__((aligned(32)));
+		uint32_t full;
 
 		found = _mm256_and_si256(look_up(first, low0, high0),
 					 look_up(load(text + at + 1), low1, high1));
 		found = _mm256_and_si256(found, look_up(load(text + at + 2), low2, high2));
 		found = _mm256_and_si256(found, look_up(load(text + at + 3), low3, high3));
-		places = ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(found, zero));
 		full = (uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(first, above));
-		// Two halves in a row: this block's, or the one before and the first.
-		if (__builtin_expect(full == UINT32_MAX || (full_before >> 16 | full << 16) == UINT32_MAX,
-				     0)) {
-			hits[count].at = at;
-			hits[count++].buckets = PREFILTER_RUN;
-		}
+		// Written for each block and kept for few: a branch would be guessed wrong too often.
+		_mm256_storeu_si256((__m256i *)(void *)block->buckets, found);
+		block->at = at;
+		block->places = ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(found, zero));
+		block->run = (uint32_t)(full == UINT32_MAX) |
+			     (uint32_t)((full_before >> 16 | full << 16) == UINT32_MAX);
 		full_before = full;
-		if (places == 0)
-			continue;
-		_mm256_store_si256((__m256i *)(void *)buckets, found);
-		do {
-			unsigned int place = (unsigned int)__builtin_ctz(places);
-
-			hits[count].at = at + place;
-			hits[count++].buckets = buckets[place];
-			places &= places - 1;
-		} while (places != 0);
+		count += (block->places | block->run) != 0;
 	}
 	*ret_count = count;
 	return at;
@@ -87,8 +74,8 @@ bool prefilter_has_avx2(void)
 }
 
 size_t prefilter_find_avx2(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
-			   unsigned int before, struct prefilter_hit *hits, size_t cap, size_t *ret_count)
+			   bool before, struct prefilter_block *blocks, size_t *ret_count)
 {
-	return prefilter_find_scalar(tables, text, at, end, before, hits, cap, ret_count);
+	return prefilter_find_scalar(tables, text, at, end, before, blocks, ret_count);
 }
 #endif

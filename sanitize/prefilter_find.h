@@ -3,6 +3,7 @@
 // What the two ways to search share. Private to prefilter*.c.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,12 +14,14 @@
 #define PREFILTER_HALF  16
 // All bytes of a run are larger than this, and ASCII.
 #define PREFILTER_RUN_ABOVE 0x2A
-// In a hit beside the buckets: two halves of a block are full of such bytes.
-#define PREFILTER_RUN 0x100u
+#define PREFILTER_BLOCKS    64
 
-struct prefilter_hit {
+// A block in which something was found.
+struct prefilter_block {
 	size_t at;
-	unsigned int buckets;
+	uint32_t places; // where all four bytes fit, one bit each
+	uint32_t run;    // not 0: this half of a block and the one before, or both halves, are full
+	uint8_t buckets[PREFILTER_BLOCK]; // at each place
 };
 
 // For each of four neighbouring bytes the buckets that allow it there.
@@ -28,11 +31,10 @@ struct prefilter_tables {
 	uint8_t byte[PREFILTER_WINDOW][256];
 };
 
-// Looks at the blocks from `at` (a multiple of the block) on, to the end or until fewer than PREFILTER_BLOCK hits
-// have room in [hits, hits + cap). `end` - `at` is a multiple of the block, and three more bytes can be read
-// behind `end`. `before` is 1 when the half before `at` is full. Gives the place reached.
+// Looks at the blocks from `at` on, to `end` or until PREFILTER_BLOCKS are found. `end` - `at` is a multiple of the
+// block, and three more bytes can be read behind `end`. `before`: the half before `at` is full. Gives the place reached.
 typedef size_t prefilter_find(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
-			      unsigned int before, struct prefilter_hit *hits, size_t cap, size_t *ret_count);
+			      bool before, struct prefilter_block *blocks, size_t *ret_count);
 
 prefilter_find prefilter_find_scalar;
 prefilter_find prefilter_find_avx2; // only where prefilter_has_avx2()

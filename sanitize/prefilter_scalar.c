@@ -16,30 +16,30 @@ static inline bool is_full(const char *text)
 }
 
 size_t prefilter_find_scalar(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
-			     unsigned int before, struct prefilter_hit *hits, size_t cap, size_t *ret_count)
+			     bool before, struct prefilter_block *blocks, size_t *ret_count)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
 	size_t count = 0;
 
-	while (at < end && cap - count > PREFILTER_BLOCK) {
-		unsigned int first = is_full(text + at) && is_full(text + at + 8);
-		unsigned int second = is_full(text + at + 16) && is_full(text + at + 24);
+	for (; at < end && count < PREFILTER_BLOCKS; at += PREFILTER_BLOCK) {
+		struct prefilter_block *block = &blocks[count];
+		bool first = is_full(text + at) && is_full(text + at + 8);
+		bool second = is_full(text + at + 16) && is_full(text + at + 24);
+		uint32_t places = 0;
 
-		if (first & (before | second)) {
-			hits[count].at = at;
-			hits[count++].buckets = PREFILTER_RUN;
+		for (unsigned int i = 0; i < PREFILTER_BLOCK; i++) {
+			const unsigned char *byte = bytes + at + i;
+			unsigned int buckets = tables->byte[0][byte[0]] & tables->byte[1][byte[1]] &
+					       tables->byte[2][byte[2]] & tables->byte[3][byte[3]];
+
+			block->buckets[i] = (uint8_t)buckets;
+			places |= (uint32_t)(buckets != 0) << i;
 		}
+		block->at = at;
+		block->places = places;
+		block->run = first && (before || second);
 		before = second;
-		for (size_t stop = at + PREFILTER_BLOCK; at < stop; at++) {
-			unsigned int buckets = tables->byte[0][bytes[at]] & tables->byte[1][bytes[at + 1]] &
-					       tables->byte[2][bytes[at + 2]] &
-					       tables->byte[3][bytes[at + 3]];
-
-			if (buckets != 0) {
-				hits[count].at = at;
-				hits[count++].buckets = buckets;
-			}
-		}
+		count += (block->places | block->run) != 0;
 	}
 	*ret_count = count;
 	return at;
