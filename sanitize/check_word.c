@@ -111,8 +111,10 @@ size_t word_end(const struct scan_text *text, size_t at)
 
 bool word_is_one_of(const struct scan_text *text, size_t start, size_t end, const char *const *words)
 {
+	char first = start < end ? lower(text->data[start]) : '\0';
+
 	for (; *words != NULL; words++) {
-		if (strlen(*words) == end - start && text_has(text, start, *words))
+		if (**words == first && text_has(text, start, *words) && strlen(*words) == end - start)
 			return true;
 	}
 	return false;

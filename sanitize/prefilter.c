@@ -58,12 +58,14 @@ struct run_check {
 
 struct prefilter {
 	prefilter_find *find;
+	prefilter_narrow *narrow;
 	enum prefilter_kind kind;
 	struct prefilter_tables tables;
 	struct check *checks; // by bucket
 	struct set_check *sets;
 	size_t set_count;
 	size_t bucket_start[PREFILTER_BUCKETS + 1];
+	struct prefilter_lines lines;
 	struct run_check runs[PREFILTER_RUNS_MAX];
 	size_t run_count;
 	bool word[256];
@@ -199,13 +201,16 @@ static void update_costs(struct grouping *grouping, size_t changed)
 {
 	for (size_t i = 0; i < grouping->count; i++) {
 		struct halves both;
+		size_t size;
 		double cost;
 
 		if (i == changed || !grouping->alive[i])
 			continue;
 		both = halves_join(&grouping->halves[i], &grouping->halves[changed]);
-		cost = group_cost(&both, grouping->size[i] + grouping->size[changed]) - grouping->own[i] -
-		       grouping->own[changed];
+		size = grouping->size[i] + grouping->size[changed];
+		cost = size > PREFILTER_FITS
+			       ? HUGE_VAL
+			       : group_cost(&both, size) - grouping->own[i] - grouping->own[changed];
 		grouping->cost[i > changed ? i : changed][i > changed ? changed : i] = cost;
 	}
 }
@@ -413,6 +418,47 @@ static void fill(struct prefilter *prefilter, const struct prefilter_builder *bu
 		prefilter->bucket_start[bucket] = count;
 }
 
+// 0 or -ENOMEM.
+static int line_up(struct prefilter *prefilter)
+{
+	struct prefilter_lines *lines = &prefilter->lines;
+	size_t most = PREFILTER_LINE, total;
+
+	for (size_t bucket = 0; bucket < PREFILTER_BUCKETS; bucket++) {
+		size_t count = prefilter->bucket_start[bucket + 1] - prefilter->bucket_start[bucket];
+
+		most = count > most ? count : most;
+	}
+	lines->per_bucket = most = (most + PREFILTER_LINE - 1) / PREFILTER_LINE * PREFILTER_LINE;
+	total = PREFILTER_BUCKETS * most;
+	lines->values = calloc(total, sizeof(*lines->values));
+	lines->masks = calloc(total, sizeof(*lines->masks));
+	if (lines->values == NULL || lines->masks == NULL)
+		return -ENOMEM;
+	for (size_t bucket = 0; bucket < PREFILTER_BUCKETS; bucket++) {
+		const struct check *check = prefilter->checks + prefilter->bucket_start[bucket];
+		size_t count = prefilter->bucket_start[bucket + 1] - prefilter->bucket_start[bucket];
+
+		for (size_t i = 0; i < most; i++) {
+			uint8_t value[2 * COMPARED] = { 0 }, mask[2 * COMPARED] = { 0 };
+			size_t shift;
+
+			if (i < count) {
+				memcpy(value, &check[i].value, COMPARED);
+				memcpy(mask, &check[i].mask, COMPARED);
+			} else {
+				// Left over; look_at_hit() does not count it.
+				memset(value, 0xFF, sizeof(value));
+				memset(mask, 0xFF, sizeof(mask));
+			}
+			shift = i < count ? check[i].shift : 0;
+			memcpy(&lines->values[bucket * most + i], value + shift, COMPARED);
+			memcpy(&lines->masks[bucket * most + i], mask + shift, COMPARED);
+		}
+	}
+	return 0;
+}
+
 int prefilter_build(const struct prefilter_builder *builder, enum prefilter_kind kind, struct prefilter **ret)
 {
 	struct prefilter *prefilter;
@@ -435,11 +481,16 @@ int prefilter_build(const struct prefilter_builder *builder, enum prefilter_kind
 	}
 	prefilter->kind = kind;
 	prefilter->find = kind == PREFILTER_AVX2 ? prefilter_find_avx2 : prefilter_find_scalar;
+	prefilter->narrow = kind == PREFILTER_AVX2 ? prefilter_narrow_avx2 : prefilter_narrow_scalar;
 	for (unsigned int byte = 0; byte < 256; byte++)
 		prefilter->word[byte] = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
 					(byte >= 'a' && byte <= 'z') || byte == '_';
 	fill(prefilter, builder, grouping);
 	free(grouping);
+	if (line_up(prefilter) < 0) {
+		prefilter_free(prefilter);
+		return -ENOMEM;
+	}
 	*ret = prefilter;
 	return 0;
 }
@@ -450,6 +501,8 @@ void prefilter_free(struct prefilter *prefilter)
 		return;
 	free(prefilter->checks);
 	free(prefilter->sets);
+	free(prefilter->lines.values);
+	free(prefilter->lines.masks);
 	free(prefilter);
 }
 
@@ -469,17 +522,25 @@ struct pass {
 	void *arg;
 };
 
+// Eight bytes; NUL stands behind the end of the text.
+static inline uint64_t load_word(const struct pass *pass, size_t at)
+{
+	size_t left = pass->len - at;
+	uint64_t word = 0;
+
+	if (left >= sizeof(word))
+		memcpy(&word, pass->text + at, sizeof(word));
+	else
+		memcpy(&word, pass->text + at, left);
+	return word;
+}
+
 static bool check_fits(const struct pass *pass, const struct check *check, size_t start)
 {
 	const unsigned char *text = (const unsigned char *)pass->text;
 	size_t left = pass->len - start;
-	uint64_t word = 0;
 
-	if (left >= sizeof(word))
-		memcpy(&word, text + start, sizeof(word));
-	else
-		memcpy(&word, text + start, left);
-	if (((word ^ check->value) & check->mask) != 0)
+	if (((load_word(pass, start) ^ check->value) & check->mask) != 0)
 		return false;
 	if (check->at_word_start && start > 0 && pass->prefilter->word[text[start - 1]])
 		return false;
@@ -492,17 +553,18 @@ static bool check_fits(const struct pass *pass, const struct check *check, size_
 	return true;
 }
 
-static int look_at_bucket(const struct pass *pass, size_t bucket, size_t at)
+static int look_at_hit(const struct pass *pass, const struct prefilter_hit *hit)
 {
-	const struct prefilter *prefilter = pass->prefilter;
+	const size_t *start = &pass->prefilter->bucket_start[hit->bucket];
+	const struct check *checks = pass->prefilter->checks + start[0];
+	uint32_t fits = hit->fits & (uint32_t)((UINT64_C(1) << (start[1] - start[0])) - 1);
 	int rc = 0;
 
-	for (size_t i = prefilter->bucket_start[bucket]; rc == 0 && i < prefilter->bucket_start[bucket + 1];
-	     i++) {
-		const struct check *check = &prefilter->checks[i];
+	for (; rc == 0 && fits != 0; fits &= fits - 1) {
+		const struct check *check = &checks[__builtin_ctz(fits)];
 
-		if (at >= check->shift && check_fits(pass, check, at - check->shift))
-			rc = pass->found(pass->arg, check->owner, at - check->shift);
+		if (hit->at >= check->shift && check_fits(pass, check, hit->at - check->shift))
+			rc = pass->found(pass->arg, check->owner, hit->at - check->shift);
 	}
 	return rc;
 }
@@ -530,19 +592,17 @@ static int look_at_run(const struct pass *pass, size_t at)
 	return rc;
 }
 
-static int look_at_block(const struct pass *pass, const struct prefilter_block *block, size_t base)
+// `text` is where the block was looked at, `base` its place in the whole.
+static int look_at_block(const struct pass *pass, const struct prefilter_block *block, const char *text,
+			 size_t base)
 {
+	struct prefilter_hit hits[PREFILTER_HITS];
+	size_t count = pass->prefilter->narrow(&pass->prefilter->lines, text, block, hits);
 	int rc = block->run != 0 ? look_at_run(pass, base + block->at) : 0;
 
-	for (uint32_t places = block->places; rc == 0 && places != 0; places &= places - 1) {
-		unsigned int place = (unsigned int)__builtin_ctz(places);
-		size_t at = base + block->at + place;
-
-		if (at >= pass->len)
-			break;
-		for (unsigned int buckets = block->buckets[place]; rc == 0 && buckets != 0;
-		     buckets &= buckets - 1)
-			rc = look_at_bucket(pass, (size_t)__builtin_ctz(buckets), at);
+	for (size_t i = 0; rc == 0 && i < count && base + hits[i].at < pass->len; i++) {
+		hits[i].at += base;
+		rc = look_at_hit(pass, &hits[i]);
 	}
 	return rc;
 }
@@ -562,15 +622,16 @@ int prefilter_run(const struct prefilter *prefilter, const char *text, size_t le
 	const struct pass pass = { prefilter, text, len, cursor, found, arg };
 	struct prefilter_block blocks[PREFILTER_BLOCKS];
 	size_t stop = len - cursor->at > limit ? cursor->at + limit : len, count, end;
-	char last[3 * PREFILTER_BLOCK];
+	char last[2 * PREFILTER_BLOCK + PREFILTER_BEHIND];
 	int rc = 0;
 
 	while (rc == 0 && cursor->at < stop) {
 		size_t at = cursor->at, left = len - at, base = 0;
 		bool before = at >= PREFILTER_HALF && half_is_full(text + at - PREFILTER_HALF);
+		const char *from = text;
 
-		if (left >= PREFILTER_BLOCK + PREFILTER_WINDOW) {
-			end = at + (left - PREFILTER_WINDOW) / PREFILTER_BLOCK * PREFILTER_BLOCK;
+		if (left >= PREFILTER_BLOCK + PREFILTER_BEHIND) {
+			end = at + (left - PREFILTER_BEHIND) / PREFILTER_BLOCK * PREFILTER_BLOCK;
 			if (end - at > limit)
 				end = at + (limit + PREFILTER_BLOCK - 1) / PREFILTER_BLOCK * PREFILTER_BLOCK;
 			cursor->at =
@@ -579,13 +640,14 @@ int prefilter_run(const struct prefilter *prefilter, const char *text, size_t le
 			// What is left, with NUL behind it.
 			memset(last, 0, sizeof(last));
 			memcpy(last, text + at, left);
+			from = last;
 			base = at;
 			end = left > PREFILTER_BLOCK ? 2 * PREFILTER_BLOCK : PREFILTER_BLOCK;
 			(void)prefilter->find(&prefilter->tables, last, 0, end, before, blocks, &count);
 			cursor->at = len;
 		}
 		for (size_t i = 0; rc == 0 && i < count; i++)
-			rc = look_at_block(&pass, &blocks[i], base);
+			rc = look_at_block(&pass, &blocks[i], from, base);
 	}
 	return rc;
 }

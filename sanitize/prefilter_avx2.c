@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sanitize/prefilter_find.h"
 
+#include <string.h>
+
 #ifdef __x86_64__
 #include <immintrin.h>
 
@@ -67,6 +69,47 @@ AVX2 size_t prefilter_find_avx2(const struct prefilter_tables *tables, const cha
 	*ret_count = count;
 	return at;
 }
+
+static AVX2 inline uint32_t fits_of(const struct prefilter_lines *lines, size_t bucket, uint64_t word)
+{
+	const uint64_t *values = lines->values + bucket * lines->per_bucket;
+	const uint64_t *masks = lines->masks + bucket * lines->per_bucket;
+	const __m256i words = _mm256_set1_epi64x((long long)word), zero = _mm256_setzero_si256();
+	uint32_t fits = 0;
+
+	for (size_t i = 0; i < lines->per_bucket; i += PREFILTER_LINE) {
+		__m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(values + i));
+		__m256i mask = _mm256_loadu_si256((const __m256i *)(const void *)(masks + i));
+		__m256i differ = _mm256_and_si256(_mm256_xor_si256(words, value), mask);
+		__m256i same = _mm256_cmpeq_epi64(differ, zero);
+
+		fits |= (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(same)) << i;
+	}
+	return fits;
+}
+
+AVX2 size_t prefilter_narrow_avx2(const struct prefilter_lines *lines, const char *text,
+				  const struct prefilter_block *block, struct prefilter_hit *hits)
+{
+	size_t count = 0;
+
+	for (uint32_t places = block->places; places != 0; places &= places - 1) {
+		unsigned int place = (unsigned int)__builtin_ctz(places), buckets = block->buckets[place];
+		uint64_t word;
+
+		memcpy(&word, text + block->at + place, sizeof(word));
+		do {
+			struct prefilter_hit *hit = &hits[count];
+
+			hit->at = block->at + place;
+			hit->bucket = (uint32_t)__builtin_ctz(buckets);
+			hit->fits = fits_of(lines, hit->bucket, word);
+			count += hit->fits != 0;
+			buckets &= buckets - 1;
+		} while (buckets != 0);
+	}
+	return count;
+}
 #else
 bool prefilter_has_avx2(void)
 {
@@ -77,5 +120,11 @@ size_t prefilter_find_avx2(const struct prefilter_tables *tables, const char *te
 			   bool before, struct prefilter_block *blocks, size_t *ret_count)
 {
 	return prefilter_find_scalar(tables, text, at, end, before, blocks, ret_count);
+}
+
+size_t prefilter_narrow_avx2(const struct prefilter_lines *lines, const char *text,
+			     const struct prefilter_block *block, struct prefilter_hit *hits)
+{
+	return prefilter_narrow_scalar(lines, text, block, hits);
 }
 #endif

@@ -9,6 +9,8 @@
 
 #define PREFILTER_WINDOW  4
 #define PREFILTER_BUCKETS 8
+// Bytes that are read behind a place.
+#define PREFILTER_BEHIND 8
 // Bytes looked at together, and the half of it: a run covers two whole halves one behind the other.
 #define PREFILTER_BLOCK 32
 #define PREFILTER_HALF  16
@@ -31,11 +33,34 @@ struct prefilter_tables {
 	uint8_t byte[PREFILTER_WINDOW][256];
 };
 
+// The anchors of each bucket, from the window on, as eight bytes and which of their bits count; as many for each bucket
+// as the fullest has.
+struct prefilter_lines {
+	uint64_t *values, *masks;
+	size_t per_bucket; // a multiple of PREFILTER_LINE, at most PREFILTER_FITS
+};
+#define PREFILTER_LINE 4
+#define PREFILTER_FITS 32
+
+struct prefilter_hit {
+	size_t at;
+	uint32_t bucket;
+	uint32_t fits; // one bit for each anchor of the bucket
+};
+#define PREFILTER_HITS ((size_t)PREFILTER_BLOCK * PREFILTER_BUCKETS)
+
 // Looks at the blocks from `at` on, to `end` or until PREFILTER_BLOCKS are found. `end` - `at` is a multiple of the
 // block, and three more bytes can be read behind `end`. `before`: the half before `at` is full. Gives the place reached.
 typedef size_t prefilter_find(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
 			      bool before, struct prefilter_block *blocks, size_t *ret_count);
 
+// The places of one block where anchors fit as far as the lines say; PREFILTER_HITS have room.
+typedef size_t prefilter_narrow(const struct prefilter_lines *lines, const char *text,
+				const struct prefilter_block *block, struct prefilter_hit *hits);
+
 prefilter_find prefilter_find_scalar;
-prefilter_find prefilter_find_avx2; // only where prefilter_has_avx2()
+prefilter_narrow prefilter_narrow_scalar;
+// Only where prefilter_has_avx2().
+prefilter_find prefilter_find_avx2;
+prefilter_narrow prefilter_narrow_avx2;
 bool prefilter_has_avx2(void);

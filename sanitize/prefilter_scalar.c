@@ -44,3 +44,36 @@ size_t prefilter_find_scalar(const struct prefilter_tables *tables, const char *
 	*ret_count = count;
 	return at;
 }
+
+static uint32_t fits_of(const struct prefilter_lines *lines, size_t bucket, uint64_t word)
+{
+	const uint64_t *values = lines->values + bucket * lines->per_bucket;
+	const uint64_t *masks = lines->masks + bucket * lines->per_bucket;
+	uint32_t fits = 0;
+
+	for (size_t i = 0; i < lines->per_bucket; i++)
+		fits |= (uint32_t)(((word ^ values[i]) & masks[i]) == 0) << i;
+	return fits;
+}
+
+size_t prefilter_narrow_scalar(const struct prefilter_lines *lines, const char *text,
+			       const struct prefilter_block *block, struct prefilter_hit *hits)
+{
+	size_t count = 0;
+
+	for (uint32_t places = block->places; places != 0; places &= places - 1) {
+		unsigned int place = (unsigned int)__builtin_ctz(places);
+		uint64_t word;
+
+		memcpy(&word, text + block->at + place, sizeof(word));
+		for (unsigned int buckets = block->buckets[place]; buckets != 0; buckets &= buckets - 1) {
+			struct prefilter_hit *hit = &hits[count];
+
+			hit->at = block->at + place;
+			hit->bucket = (uint32_t)__builtin_ctz(buckets);
+			hit->fits = fits_of(lines, hit->bucket, word);
+			count += hit->fits != 0;
+		}
+	}
+	return count;
+}
