@@ -14,7 +14,7 @@
 // An alternation longer than this is taken for a command.
 #define ALTERNATION_MAX 512
 // One without brackets.
-#define BARE_ALTERNATION_MAX 64
+#define BARE_ALTERNATION_MAX 128
 
 // ------------------------------------------------------------- command lines
 
@@ -420,17 +420,21 @@ static bool is_alternation(const struct scan_text *text, size_t start, size_t en
 // they would do no more than the first of them does alone.
 static bool in_bare_alternation(const struct scan_text *text, size_t bar)
 {
+	struct scan_memo *memo = text->memo;
 	size_t start = bar, end = bar + 1;
 
-	while (start > 0 && bar - start < BARE_ALTERNATION_MAX &&
-	       (byte_is_word(text->data[start - 1]) || text->data[start - 1] == '|'))
+	if (bar < memo->bare.end)
+		return memo->bare.is_alternation;
+	while (start > memo->bare.end && byte_is(text->data[start - 1], BYTE_WORD | BYTE_BAR))
 		start--;
-	while (end < text->len && end - bar < BARE_ALTERNATION_MAX &&
-	       (byte_is_word(text->data[end]) || text->data[end] == '|'))
+	while (end < text->len && byte_is(text->data[end], BYTE_WORD | BYTE_BAR))
 		end++;
-	if (start > 0 && text->data[start - 1] != '\0' && strchr("./$-\\}", text->data[start - 1]) != NULL)
-		return false;
-	return all_known(text, start, end, shell_choices);
+	memo->bare.end = end;
+	memo->bare.is_alternation = end - start <= BARE_ALTERNATION_MAX &&
+				    (start == 0 || text->data[start - 1] == '\0' ||
+				     strchr("./$-\\}", text->data[start - 1]) == NULL) &&
+				    all_known(text, start, end, shell_choices);
+	return memo->bare.is_alternation;
 }
 
 static bool in_alternation(const struct scan_text *text, size_t bar)
@@ -466,15 +470,17 @@ static bool is_bare_cell(const struct scan_text *text, size_t bar, size_t name, 
 	return true;
 }
 
-// Whether what stands behind a bar may be a shell or a wrapper, by its length and letters; most bars are those of
-// tables.
+// Whether what stands behind a bar may be a shell or a wrapper: a path, or a word of the right length and letters.
+// Most bars are those of tables.
 bool glance_pipe(const struct scan_text *text, size_t start)
 {
-	size_t at = skip_blanks(text, behind_bar(text, start)), end = word_end(text, at);
+	size_t at = skip_blanks(text, behind_bar(text, start)), end = word_end(text, at), behind = end;
 	char first = at < text->len ? (char)(text->data[at] | 0x20) : '\0';
 
-	if (end < text->len && byte_is_path(text->data[end]))
-		return true;
+	while (behind < text->len && byte_is(text->data[behind], BYTE_WORD | BYTE_PATH)) {
+		if (text->data[behind++] == '/')
+			return true;
+	}
 	if (end - at >= 2 && (text->data[end - 1] | 0x20) == 'h' && (text->data[end - 2] | 0x20) == 's')
 		return true;
 	switch (end - at) {

@@ -17,6 +17,7 @@ enum byte_kind {
 	BYTE_ENDS = 1 << 2,   // ends an argument: operator, quote, tick, closing bracket
 	BYTE_BLANK = 1 << 3,  // ASCII blank
 	BYTE_CHOICE = 1 << 4, // stands in a choice of words
+	BYTE_BAR = 1 << 5,
 };
 extern const unsigned char byte_kinds[256];
 

@@ -13,7 +13,8 @@
 
 #include "sanitize/anchor.h"
 
-#define PREFILTER_ANCHORS_MAX 256
+// Four for each bit that an anchor of a bucket can have: the two smallest of nine groups then always fit into one.
+#define PREFILTER_ANCHORS_MAX 128
 #define PREFILTER_RUNS_MAX    4
 
 enum prefilter_kind { PREFILTER_BEST, PREFILTER_SCALAR, PREFILTER_AVX2 };

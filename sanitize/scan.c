@@ -24,8 +24,8 @@
 #define MATCH_LIMIT_PER_BYTE 4
 #define JIT_STACK_MIN        (32 * 1024)
 #define JIT_STACK_MAX        (1024 * 1024)
-// More matches than this in one text is no document.
-#define MATCHES_MAX ((size_t)1 << 20)
+// More matches than this in one text is no document, and nobody reads them.
+#define MATCHES_MAX ((size_t)1 << 16)
 // How far back a match may belong that is found late, before all are sorted at the end.
 #define MATCHES_BACK 32
 // In binary files only stretches of printable characters are text, and of ASCII they must hold as much: chance
@@ -141,18 +141,23 @@ static int run_begin(struct run *run)
 
 static int match_once(struct run *run, const pcre2_code *code, const char *data, size_t len, size_t from)
 {
+	PCRE2_SPTR subject = (PCRE2_SPTR)data;
 	int rc;
 
 	if (run->limits == NULL && run_begin(run) < 0)
 		return PCRE2_ERROR_NOMEMORY;
-	rc = pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
+	// Without PCRE2's checks of its arguments, which cost as much as most matches.
+	if (run->scanner->jit)
+		rc = pcre2_jit_match(code, subject, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
+	else
+		rc = pcre2_match(code, subject, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 	if (rc != PCRE2_ERROR_JIT_STACKLIMIT || run->stack != NULL)
 		return rc;
 	run->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
 	if (run->stack == NULL)
 		return PCRE2_ERROR_NOMEMORY;
 	pcre2_jit_stack_assign(run->limits, NULL, run->stack);
-	return pcre2_match(code, (PCRE2_SPTR)data, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
+	return pcre2_jit_match(code, subject, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 }
 
 // One text: a file, or a stretch of a binary one.

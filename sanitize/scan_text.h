@@ -46,6 +46,10 @@ struct scan_memo {
 		bool is_alternation;
 	} choice;
 	struct {
+		size_t end; // of the words and bars without a blank looked at last
+		bool is_alternation;
+	} bare;
+	struct {
 		size_t at; // looked at up to here
 		bool open; // a single tick stands between here and the last blank line
 	} ticks;
