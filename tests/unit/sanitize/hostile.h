@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/hostile_families.h"
+
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define HOSTILE_SLOW 1
@@ -176,24 +178,4 @@ static inline double hostile_seconds(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-// How often `prefix` is repeated, then `middle`, then `suffix` as often.
-static inline char *hostile_nest(const char *prefix, const char *middle, const char *suffix, size_t times,
-				 size_t *ret_len)
-{
-	size_t a = strlen(prefix), b = strlen(middle), c = strlen(suffix);
-	char *text = malloc(times * (a + c) + b + 1), *at = text;
-
-	if (text == NULL)
-		abort();
-	for (size_t i = 0; i < times; i++, at += a)
-		memcpy(at, prefix, a);
-	memcpy(at, middle, b);
-	at += b;
-	for (size_t i = 0; i < times; i++, at += c)
-		memcpy(at, suffix, c);
-	*at = '\0';
-	*ret_len = (size_t)(at - text);
-	return text;
 }

@@ -493,36 +493,7 @@ static void sanitize_code_invalid_is_noticed_once(void **state)
 	done(&result);
 }
 
-struct family {
-	const char *name, *prefix, *middle, *suffix;
-};
-
-static const struct family families[] = {
-	{ "openers", "<!--", "", "" },
-	{ "half openers", "<!-", "", "" },
-	{ "closers", "-->", "", "" },
-	{ "comments", "<!-- -->", "", "" },
-	{ "nest", "<!", "<!-- -->", "-- -->" },
-	{ "nest in the opener", "<!-", "<!-- -->", "- -->" },
-	{ "nest of closers", "<!-- -", "<!-- -->", "->" },
-	{ "fullwidth nest", "\xEF\xBC\x9C!", "<!-- -->", "-- --\xEF\xBC\x9E" },
-	{ "dashes", "-", "", "" },
-	{ "angles", "<", "", "" },
-	{ "marks", "\xCC\x81", "", "" },
-	{ "marks to sort", "\xCC\x81\xCC\xA3\xCC\xB4", "", "" },
-	{ "marks and nests", "<!\xCC\x81", "<!-- -->", "-- -->\xCC\xA3" },
-	{ "vowels", "\xE1\x85\xA1", "", "" },
-	{ "Bengali", "\xE0\xA7\x87\xE0\xA6\xBE", "", "" },
-	{ "fullwidth", "\xEF\xBC\xA1", "", "" },
-	{ "zero width", "a\xE2\x80\x8B", "", "" },
-	{ "tags", "\xF3\xA0\x81\xA7", "", "" },
-	{ "flags", "\xF0\x9F\x8F\xB4\xF3\xA0\x81\xA7", "", "" },
-	{ "NUL", "\x01", "", "" },
-	{ "invalid", "\xFF\xC3", "", "" },
-	{ "separators", "\xE2\x80\xA8", "", "" },
-};
-
-static double cost(sanitizer *sanitize, const struct family *family, size_t bytes)
+static double cost(sanitizer *sanitize, const struct hostile_nest_family *family, size_t bytes)
 {
 	size_t unit = strlen(family->prefix) + strlen(family->suffix), len;
 	char *text = hostile_nest(family->prefix, family->middle, family->suffix, bytes / unit, &len);
@@ -542,7 +513,7 @@ static double cost(sanitizer *sanitize, const struct family *family, size_t byte
 	return best;
 }
 
-static void assert_linear(sanitizer *sanitize, const struct family *family)
+static void assert_linear(sanitizer *sanitize, const struct hostile_nest_family *family)
 {
 	// Long enough to be measured, and once more when a neighbour disturbed it.
 	for (int attempt = 0;; attempt++) {
@@ -561,9 +532,9 @@ static void assert_linear(sanitizer *sanitize, const struct family *family)
 static void sanitize_hostile_families_grow_linearly(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		assert_linear(sanitize_text, &families[i]);
-		assert_linear(sanitize_code, &families[i]);
+	for (size_t i = 0; i < HOSTILE_NEST_FAMILIES; i++) {
+		assert_linear(sanitize_text, &hostile_nest_families[i]);
+		assert_linear(sanitize_code, &hostile_nest_families[i]);
 	}
 }
 
