@@ -31,6 +31,12 @@ test  rsync            command:rsync
 test  util-linux       command:setpriv
 test  passwd           command:useradd
 ci    clang            command:clang
+bench-hyperscan libhyperscan-dev module:libhs
+bench-re2       g++              command:g++
+bench-re2       libre2-dev       module:re2
+bench-icu       g++              command:g++
+bench-icu       libicu-dev       module:icu-uc
+bench-ripgrep   ripgrep          command:rg
 '
 
 package_present() { # HOW
