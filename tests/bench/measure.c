@@ -98,15 +98,12 @@ double times_as_fast(const struct method *fast, const struct method *slow)
 
 const char *show_ratio(double ratio, char ret[static RATIO_SIZE])
 {
+	int digits = ratio < 0.01 ? 4 : ratio < 1 ? 3 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0;
+
 	if (ratio <= 0)
 		(void)snprintf(ret, RATIO_SIZE, "-");
 	else
-		(void)snprintf(ret, RATIO_SIZE, "%.*f",
-			       ratio < 0.1   ? 3
-			       : ratio < 10  ? 2
-			       : ratio < 100 ? 1
-					     : 0,
-			       ratio);
+		(void)snprintf(ret, RATIO_SIZE, "%.*f", digits, ratio);
 	return ret;
 }
 

@@ -20,7 +20,8 @@ int re2_set_match(const struct re2_set *set, const char *text, size_t len, uint6
 struct icu_nfkc;
 struct icu_nfkc *icu_nfkc_new(void);
 // NFKC of UTF-8 into a string that it keeps for the next call.
-int icu_nfkc_normalize(struct icu_nfkc *nfkc, const char *text, size_t len, const char **ret, size_t *ret_len);
+int icu_nfkc_normalize(struct icu_nfkc *nfkc, const char *text, size_t len, const char **ret,
+		       size_t *ret_len);
 
 #ifdef __cplusplus
 }

@@ -20,11 +20,12 @@ struct re2_set *re2_set_new(const char *const *patterns, const int *case_sensiti
 	auto set = std::make_unique<re2_set>();
 
 	options.set_encoding(RE2::Options::EncodingLatin1);
-	options.set_max_mem(int64_t{256} << 20);
+	options.set_max_mem(int64_t{ 256 } << 20);
 	options.set_log_errors(false);
 	set->set = std::make_unique<RE2::Set>(options, RE2::UNANCHORED);
 	for (size_t i = 0; i < count; i++) {
-		std::string pattern = case_sensitive[i] ? patterns[i] : std::string("(?i:") + patterns[i] + ")";
+		std::string pattern =
+			case_sensitive[i] ? patterns[i] : std::string("(?i:") + patterns[i] + ")";
 
 		if (set->set->Add(pattern, nullptr) >= 0)
 			set->ids.push_back(i);
@@ -44,6 +45,6 @@ int re2_set_match(const struct re2_set *set, const char *text, size_t len, uint6
 	if (!set->set->Match(re2::StringPiece(text, len), &set->found, &error))
 		return error.kind == RE2::Set::kNoError ? 0 : -1;
 	for (int id : set->found)
-		*ret |= uint64_t{1} << set->ids[static_cast<size_t>(id)];
+		*ret |= uint64_t{ 1 } << set->ids[static_cast<size_t>(id)];
 	return 0;
 }
