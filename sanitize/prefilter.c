@@ -270,7 +270,7 @@ static void add_bytes(struct prefilter_tables *tables, const struct anchor *anch
 		for (unsigned int byte = 0; byte < 256; byte++) {
 			if (from + i >= anchor->len ||
 			    byte_set_has(&anchor->sets[from + i], (unsigned char)byte))
-				tables->byte[i][byte] |= bit;
+				tables->refused[byte] &= ~((uint32_t)bit << (8 * i));
 		}
 	}
 }
@@ -380,6 +380,7 @@ static void fill(struct prefilter *prefilter, const struct prefilter_builder *bu
 {
 	size_t windows[PREFILTER_ANCHORS_MAX], of[PREFILTER_ANCHORS_MAX], bucket = 0, count = 0;
 
+	memset(prefilter->tables.refused, 0xFF, sizeof(prefilter->tables.refused));
 	choose_windows(builder, windows);
 	for (size_t i = 0; i < builder->count; i++) {
 		const struct anchor *anchor = &builder->items[i].anchor;
@@ -592,17 +593,23 @@ static int look_at_run(const struct pass *pass, size_t at)
 	return rc;
 }
 
-// `text` is where the block was looked at, `base` its place in the whole.
-static int look_at_block(const struct pass *pass, const struct prefilter_block *block, const char *text,
-			 size_t base)
+// `text` is where the blocks were looked at, `base` its place in the whole.
+static int look_at_blocks(const struct pass *pass, const struct prefilter_block *blocks, size_t count,
+			  const char *text, size_t base)
 {
 	struct prefilter_hit hits[PREFILTER_HITS];
-	size_t count = pass->prefilter->narrow(&pass->prefilter->lines, text, block, hits);
-	int rc = block->run != 0 ? look_at_run(pass, base + block->at) : 0;
+	size_t next = 0;
+	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < count && base + hits[i].at < pass->len; i++) {
-		hits[i].at += base;
-		rc = look_at_hit(pass, &hits[i]);
+	while (rc == 0 && next < count) {
+		size_t found =
+			pass->prefilter->narrow(&pass->prefilter->lines, text, blocks, count, &next, hits);
+
+		for (size_t i = 0; rc == 0 && i < found && base + hits[i].at < pass->len; i++) {
+			hits[i].at += base;
+			rc = hits[i].bucket == PREFILTER_RUN ? look_at_run(pass, hits[i].at)
+							     : look_at_hit(pass, &hits[i]);
+		}
 	}
 	return rc;
 }
@@ -646,8 +653,7 @@ int prefilter_run(const struct prefilter *prefilter, const char *text, size_t le
 			(void)prefilter->find(&prefilter->tables, last, 0, end, before, blocks, &count);
 			cursor->at = len;
 		}
-		for (size_t i = 0; rc == 0 && i < count; i++)
-			rc = look_at_block(&pass, &blocks[i], from, base);
+		rc = look_at_blocks(&pass, blocks, count, from, base);
 	}
 	return rc;
 }

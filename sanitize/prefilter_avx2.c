@@ -89,26 +89,35 @@ static AVX2 inline uint32_t fits_of(const struct prefilter_lines *lines, size_t 
 }
 
 AVX2 size_t prefilter_narrow_avx2(const struct prefilter_lines *lines, const char *text,
-				  const struct prefilter_block *block, struct prefilter_hit *hits)
+				  const struct prefilter_block *blocks, size_t count, size_t *next,
+				  struct prefilter_hit *hits)
 {
-	size_t count = 0;
+	size_t found = 0, index = *next;
 
-	for (uint32_t places = block->places; places != 0; places &= places - 1) {
-		unsigned int place = (unsigned int)__builtin_ctz(places), buckets = block->buckets[place];
-		uint64_t word;
+	for (; index < count && PREFILTER_HITS - found >= PREFILTER_BLOCK_HITS; index++) {
+		const struct prefilter_block *block = &blocks[index];
 
-		memcpy(&word, text + block->at + place, sizeof(word));
-		do {
-			struct prefilter_hit *hit = &hits[count];
+		if (block->run != 0)
+			hits[found++] = (struct prefilter_hit){ .at = block->at, .bucket = PREFILTER_RUN };
+		for (uint32_t places = block->places; places != 0; places &= places - 1) {
+			unsigned int place = (unsigned int)__builtin_ctz(places);
+			unsigned int buckets = block->buckets[place];
+			uint64_t word;
 
-			hit->at = block->at + place;
-			hit->bucket = (uint32_t)__builtin_ctz(buckets);
-			hit->fits = fits_of(lines, hit->bucket, word);
-			count += hit->fits != 0;
-			buckets &= buckets - 1;
-		} while (buckets != 0);
+			memcpy(&word, text + block->at + place, sizeof(word));
+			do {
+				struct prefilter_hit *hit = &hits[found];
+
+				hit->at = block->at + place;
+				hit->bucket = (uint32_t)__builtin_ctz(buckets);
+				hit->fits = fits_of(lines, hit->bucket, word);
+				found += hit->fits != 0;
+				buckets &= buckets - 1;
+			} while (buckets != 0);
+		}
 	}
-	return count;
+	*next = index;
+	return found;
 }
 #else
 bool prefilter_has_avx2(void)
@@ -123,8 +132,9 @@ size_t prefilter_find_avx2(const struct prefilter_tables *tables, const char *te
 }
 
 size_t prefilter_narrow_avx2(const struct prefilter_lines *lines, const char *text,
-			     const struct prefilter_block *block, struct prefilter_hit *hits)
+			     const struct prefilter_block *blocks, size_t count, size_t *next,
+			     struct prefilter_hit *hits)
 {
-	return prefilter_narrow_scalar(lines, text, block, hits);
+	return prefilter_narrow_scalar(lines, text, blocks, count, next, hits);
 }
 #endif

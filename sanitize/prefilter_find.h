@@ -30,7 +30,7 @@ struct prefilter_block {
 struct prefilter_tables {
 	uint8_t low[PREFILTER_WINDOW][16];  // by its low half
 	uint8_t high[PREFILTER_WINDOW][16]; // by its high half
-	uint8_t byte[PREFILTER_WINDOW][256];
+	uint32_t refused[256]; // by all of it: a lane for each of the four, the buckets that don't allow it
 };
 
 // The anchors of each bucket, from the window on, as eight bytes and which of their bits count; as many for each bucket
@@ -47,16 +47,22 @@ struct prefilter_hit {
 	uint32_t bucket;
 	uint32_t fits; // one bit for each anchor of the bucket
 };
-#define PREFILTER_HITS ((size_t)PREFILTER_BLOCK * PREFILTER_BUCKETS)
+// The bucket of a hit where two halves are full.
+#define PREFILTER_RUN PREFILTER_BUCKETS
+// At most so many are in one block.
+#define PREFILTER_BLOCK_HITS ((size_t)PREFILTER_BLOCK * PREFILTER_BUCKETS + 1)
+#define PREFILTER_HITS       (2 * PREFILTER_BLOCK_HITS)
 
 // Looks at the blocks from `at` on, to `end` or until PREFILTER_BLOCKS are found. `end` - `at` is a multiple of the
 // block, and three more bytes can be read behind `end`. `before`: the half before `at` is full. Gives the place reached.
 typedef size_t prefilter_find(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
 			      bool before, struct prefilter_block *blocks, size_t *ret_count);
 
-// The places of one block where anchors fit as far as the lines say; PREFILTER_HITS have room.
+// The places of the blocks from `*next` on where anchors fit as far as the lines say, while the hits of a block have
+// room among PREFILTER_HITS. Gives how many.
 typedef size_t prefilter_narrow(const struct prefilter_lines *lines, const char *text,
-				const struct prefilter_block *block, struct prefilter_hit *hits);
+				const struct prefilter_block *blocks, size_t count, size_t *next,
+				struct prefilter_hit *hits);
 
 prefilter_find prefilter_find_scalar;
 prefilter_narrow prefilter_narrow_scalar;

@@ -15,6 +15,28 @@ static inline bool is_full(const char *text)
 	return (word & high) == 0 && ((word + (0x7F - PREFILTER_RUN_ABOVE) * ones) & high) == high;
 }
 
+// The four lanes of the state are windows under way: the highest has seen all its bytes. A bit is 0 as long as its
+// bucket allows every byte so far.
+static inline uint32_t step(const struct prefilter_tables *tables, uint32_t state, unsigned char byte)
+{
+	return state << 8 | tables->refused[byte];
+}
+
+// The places of one half where all four bytes fit.
+static uint32_t places_of(const struct prefilter_tables *tables, const unsigned char *bytes, uint8_t *buckets)
+{
+	uint32_t state = UINT32_MAX, places = 0;
+
+	for (unsigned int i = 0; i < PREFILTER_WINDOW - 1; i++)
+		state = step(tables, state, bytes[i]);
+	for (unsigned int i = 0; i < PREFILTER_HALF; i++) {
+		state = step(tables, state, bytes[i + PREFILTER_WINDOW - 1]);
+		buckets[i] = (uint8_t) ~(state >> 24);
+		places |= (uint32_t)(buckets[i] != 0) << i;
+	}
+	return places;
+}
+
 size_t prefilter_find_scalar(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
 			     bool before, struct prefilter_block *blocks, size_t *ret_count)
 {
@@ -22,23 +44,31 @@ size_t prefilter_find_scalar(const struct prefilter_tables *tables, const char *
 	size_t count = 0;
 
 	for (; at < end && count < PREFILTER_BLOCKS; at += PREFILTER_BLOCK) {
+		const unsigned char *one = bytes + at, *two = one + PREFILTER_HALF;
 		struct prefilter_block *block = &blocks[count];
 		bool first = is_full(text + at) && is_full(text + at + 8);
 		bool second = is_full(text + at + 16) && is_full(text + at + 24);
-		uint32_t places = 0;
+		uint32_t state = UINT32_MAX, other = UINT32_MAX, all = UINT32_MAX;
 
-		for (unsigned int i = 0; i < PREFILTER_BLOCK; i++) {
-			const unsigned char *byte = bytes + at + i;
-			unsigned int buckets = tables->byte[0][byte[0]] & tables->byte[1][byte[1]] &
-					       tables->byte[2][byte[2]] & tables->byte[3][byte[3]];
-
-			block->buckets[i] = (uint8_t)buckets;
-			places |= (uint32_t)(buckets != 0) << i;
+		// Both halves side by side: one step waits for the one before it.
+		for (unsigned int i = 0; i < PREFILTER_WINDOW - 1; i++) {
+			state = step(tables, state, one[i]);
+			other = step(tables, other, two[i]);
+		}
+		for (unsigned int i = PREFILTER_WINDOW - 1; i < PREFILTER_HALF + PREFILTER_WINDOW - 1; i++) {
+			state = step(tables, state, one[i]);
+			other = step(tables, other, two[i]);
+			all &= state & other;
 		}
 		block->at = at;
-		block->places = places;
 		block->run = first && (before || second);
+		block->places = 0;
 		before = second;
+		if (all >> 24 != 0xFF) {
+			block->places = places_of(tables, one, block->buckets);
+			block->places |= places_of(tables, two, block->buckets + PREFILTER_HALF)
+					 << PREFILTER_HALF;
+		}
 		count += (block->places | block->run) != 0;
 	}
 	*ret_count = count;
@@ -57,23 +87,33 @@ static uint32_t fits_of(const struct prefilter_lines *lines, size_t bucket, uint
 }
 
 size_t prefilter_narrow_scalar(const struct prefilter_lines *lines, const char *text,
-			       const struct prefilter_block *block, struct prefilter_hit *hits)
+			       const struct prefilter_block *blocks, size_t count, size_t *next,
+			       struct prefilter_hit *hits)
 {
-	size_t count = 0;
+	size_t found = 0, index = *next;
 
-	for (uint32_t places = block->places; places != 0; places &= places - 1) {
-		unsigned int place = (unsigned int)__builtin_ctz(places);
-		uint64_t word;
+	for (; index < count && PREFILTER_HITS - found >= PREFILTER_BLOCK_HITS; index++) {
+		const struct prefilter_block *block = &blocks[index];
 
-		memcpy(&word, text + block->at + place, sizeof(word));
-		for (unsigned int buckets = block->buckets[place]; buckets != 0; buckets &= buckets - 1) {
-			struct prefilter_hit *hit = &hits[count];
+		if (block->run != 0)
+			hits[found++] = (struct prefilter_hit){ .at = block->at, .bucket = PREFILTER_RUN };
+		for (uint32_t places = block->places; places != 0; places &= places - 1) {
+			unsigned int place = (unsigned int)__builtin_ctz(places);
+			unsigned int buckets = block->buckets[place];
+			uint64_t word;
 
-			hit->at = block->at + place;
-			hit->bucket = (uint32_t)__builtin_ctz(buckets);
-			hit->fits = fits_of(lines, hit->bucket, word);
-			count += hit->fits != 0;
+			memcpy(&word, text + block->at + place, sizeof(word));
+			do {
+				struct prefilter_hit *hit = &hits[found];
+
+				hit->at = block->at + place;
+				hit->bucket = (uint32_t)__builtin_ctz(buckets);
+				hit->fits = fits_of(lines, hit->bucket, word);
+				found += hit->fits != 0;
+				buckets &= buckets - 1;
+			} while (buckets != 0);
 		}
 	}
-	return count;
+	*next = index;
+	return found;
 }
