@@ -100,7 +100,7 @@ int section_cold(const struct corpus *corpus, const char *work)
 		[READ] = { .name = "open, fstat, read, XXH3", .pass = read_pass, .state = &cold },
 	};
 	CLEANUP(config) struct config *config = NULL;
-	struct scanner *scanner = make_scanner(SCANNER_AVX2);
+	struct scanner *scanner = make_scanner(SCANNER_CHOSEN);
 	struct source *source = NULL;
 	char dir[4096];
 	int rc = 0;

@@ -95,7 +95,7 @@ int section_hostile(const struct corpus *corpus)
 {
 	static struct cost costs[HOSTILE_FAMILIES + HOSTILE_NEST_FAMILIES];
 	const size_t count = sizeof(costs) / sizeof(costs[0]);
-	struct scanner *scanner = make_scanner(SCANNER_AVX2);
+	struct scanner *scanner = make_scanner(SCANNER_CHOSEN);
 	struct cost benign = { .name = "benign" };
 	int rc = 0;
 

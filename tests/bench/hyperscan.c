@@ -6,7 +6,7 @@
 
 #ifdef BENCH_HYPERSCAN
 #include <errno.h>
-#include <hs/hs.h>
+#include <hs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -30,31 +30,19 @@ static const char *const notes[RG_KINDS] = {
 	"the same with * for {0,200}: other matches, but what ripgrep likes best",
 };
 
-static int ripgrep_pass(void *state, const struct corpus *corpus, struct tally *ret)
+// Runs it without its output. 0, also when it found nothing, or a negative errno.
+static int run(const char *const *argv)
 {
-	struct ripgrep *rg = state;
-	const char *argv[24] = { "rg",          "--no-config",  "--threads=1",     "--multiline",
-				 "--no-ignore", "--no-heading", "--count-matches", "--file",
-				 rg->patterns };
-	size_t argc = 9;
 	posix_spawn_file_actions_t actions;
 	int status, rc;
 	pid_t pid;
 
-	(void)corpus;
-	(void)ret;
-	if (rg->kind != RG_DEFAULT) {
-		argv[argc++] = "--dfa-size-limit=1G";
-		argv[argc++] = "--regex-size-limit=1G";
-		argv[argc++] = "--mmap";
-	}
-	argv[argc++] = rg->files;
 	rc = posix_spawn_file_actions_init(&actions);
 	if (rc != 0)
 		return -rc;
 	rc = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	if (rc == 0)
-		rc = posix_spawnp(&pid, "rg", &actions, NULL, (char *const *)argv, environ);
+		rc = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	if (rc != 0)
 		return -rc;
@@ -62,6 +50,23 @@ static int ripgrep_pass(void *state, const struct corpus *corpus, struct tally *
 		return -errno;
 	// 1 is "nothing found".
 	return WIFEXITED(status) && WEXITSTATUS(status) <= 1 ? 0 : -EINVAL;
+}
+
+static int ripgrep_pass(void *state, const struct corpus *corpus, struct tally *ret)
+{
+	static const char *const fast[] = { "--dfa-size-limit=1G", "--regex-size-limit=1G", "--mmap" };
+	const struct ripgrep *rg = state;
+	const char *argv[16] = { "rg",          "--no-config",  "--threads=1",     "--multiline",
+				 "--no-ignore", "--no-heading", "--count-matches", "--file",
+				 rg->patterns };
+	size_t argc = 9;
+
+	(void)corpus;
+	(void)ret;
+	for (size_t i = 0; i < ARRAY_SIZE(fast) && rg->kind != RG_DEFAULT; i++)
+		argv[argc++] = fast[i];
+	argv[argc] = rg->files;
+	return run(argv);
 }
 
 static int write_file(const char *path, const char *data, size_t len)
@@ -125,8 +130,9 @@ static int write_texts(const char *dir, const struct corpus *corpus)
 
 void ripgrep_new(struct method *methods, const struct corpus *corpus, const char *work)
 {
+	static const char *const version[] = { "rg", "--version", NULL };
 	static struct ripgrep states[RG_KINDS];
-	int rc = 0;
+	int rc = run(version);
 
 	for (int kind = 0; kind < RG_KINDS; kind++) {
 		states[kind].kind = (enum ripgrep_kind)kind;
@@ -135,7 +141,9 @@ void ripgrep_new(struct method *methods, const struct corpus *corpus, const char
 		if (rc == 0 && kind == 0)
 			rc = write_texts(states[kind].files, corpus);
 		methods[kind] = (struct method){ .name = names[kind],
-						 .missing = rc < 0 ? strerror(-rc) : NULL,
+						 .missing = rc == -ENOENT ? "ripgrep is not here"
+							    : rc < 0      ? strerror(-rc)
+									  : NULL,
 						 .pass = ripgrep_pass,
 						 .state = &states[kind],
 						 .is_process = true,

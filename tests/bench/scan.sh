@@ -53,7 +53,7 @@ version() { # NAME PACKAGE COMMAND...: of the package, where there is dpkg, else
 header() {
 	echo "# Bench: scan"
 	echo
-	echo "$(date -u '+%Y-%m-%d %H:%M') UTC, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)," \
+	echo "$(date -u '+%Y-%m-%d %H:%M') UTC, commit $(git describe --always --dirty 2>/dev/null || echo unknown)," \
 		"$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg)"
 	echo
 	{
@@ -72,6 +72,7 @@ header() {
 # On the last core that we may use; the first often serves interrupts.
 core=$(awk '/^Cpus_allowed_list/ { n = split($2, part, /[-,]/); print part[n] }' /proc/self/status)
 status=0
+rm -f "$build/scan.md" # of an earlier run
 header >"$work/scan.md"
 taskset -c "$core" "$build/bin/bench-scan" "$work" "${texts[@]}" >>"$work/scan.md" || status=$?
 if [ "$status" -ne 0 ]; then

@@ -7,9 +7,10 @@
 #include "bench.h"
 #include "expressions.h"
 
-enum scanner_kind { SCANNER_AVX2, SCANNER_SCALAR };
+// SCANNER_CHOSEN is what the program takes on this machine.
+enum scanner_kind { SCANNER_CHOSEN, SCANNER_AVX2, SCANNER_SCALAR };
 
-struct scanner *make_scanner(enum scanner_kind kind);
+struct scanner *make_scanner(enum scanner_kind kind); // NULL when it can't be had here
 int ours_pass(void *scanner, const struct corpus *corpus, struct tally *ret);
 int specification_pass(void *plain_scanner, const struct corpus *corpus, struct tally *ret);
 
