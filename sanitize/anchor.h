@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define ANCHOR_SETS 8
-#define ANCHORS_MAX 24
+#define ANCHORS_MAX 32
 
 struct byte_set {
 	uint64_t words[4];

@@ -6,6 +6,7 @@
 // A command line ends at an unescaped line end, unless the next line begins
 // with a bar. Within it an unquoted `;` divides; quotes are paired from the
 // start of the line, and one without a partner is an apostrophe.
+#include <stdint.h>
 #include <string.h>
 
 #include "sanitize/check.h"
@@ -470,11 +471,18 @@ static bool is_bare_cell(const struct scan_text *text, size_t bar, size_t name, 
 	return true;
 }
 
-// Whether what stands behind a bar may be a shell or a wrapper: a path, or a word of the right length and letters.
-// Most bars are those of tables.
-bool glance_pipe(const struct scan_text *text, size_t start)
+// Whether one of the eight bytes is `c`.
+static bool word_holds(uint64_t word, char c)
 {
-	size_t at = skip_blanks(text, behind_bar(text, start)), end = word_end(text, at), behind = end;
+	const uint64_t ones = 0x0101010101010101u, same = word ^ ((unsigned char)c * ones);
+
+	return ((same - ones) & ~same & (ones << 7)) != 0;
+}
+
+// The same by the word's length and letters, wherever it stands.
+static bool may_be_command(const struct scan_text *text, size_t at)
+{
+	size_t end = word_end(text, at), behind = end;
 	char first = at < text->len ? (char)(text->data[at] | 0x20) : '\0';
 
 	while (behind < text->len && byte_is(text->data[behind], BYTE_WORD | BYTE_PATH)) {
@@ -495,6 +503,39 @@ bool glance_pipe(const struct scan_text *text, size_t start)
 	default:
 		return false;
 	}
+}
+
+// Whether what stands behind a bar may be a shell or a wrapper. Most bars are those of tables, so the first bytes of a
+// cell must do, without a branch that is hard to guess: the first two letters, when no path can follow.
+bool glance_pipe(const struct scan_text *text, size_t start)
+{
+	// By the second letter of bash, dash; sh; zsh, ksh, ash; sudo; doas, nohup, command; exec; env.
+	static const uint32_t before[32] = {
+#define LETTER(c) (UINT32_C(1) << ((c)&31))
+		['a' & 31] = LETTER('b') | LETTER('d'),
+		['h' & 31] = LETTER('s'),
+		['s' & 31] = LETTER('z') | LETTER('k') | LETTER('a'),
+		['u' & 31] = LETTER('s'),
+		['o' & 31] = LETTER('d') | LETTER('n') | LETTER('c'),
+		['x' & 31] = LETTER('e'),
+		['n' & 31] = LETTER('e'),
+#undef LETTER
+	};
+	const char *data = text->data;
+	size_t at = start + 1;
+	uint64_t first, second;
+
+	if (at < text->len && data[at] == ' ')
+		at++;
+	if (text->len - at >= 2 * sizeof(first) && byte_is(data[at], BYTE_WORD)) {
+		memcpy(&first, data + at, sizeof(first));
+		memcpy(&second, data + at + sizeof(first), sizeof(second));
+		if (!word_holds(first, '/') && !word_holds(second, '/') &&
+		    (word_holds(first, ' ') || word_holds(second, ' ')))
+			return (before[data[at + 1] & 31] >> (data[at] & 31) & 1) != 0 &&
+			       may_be_command(text, at);
+	}
+	return may_be_command(text, skip_blanks(text, behind_bar(text, start)));
 }
 
 // A single bar: a shell must follow.

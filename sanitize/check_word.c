@@ -295,7 +295,7 @@ static size_t skip_directories(const struct scan_text *text, size_t at)
 {
 	size_t name = at, end = at;
 
-	while (end < text->len && end - at < 4 * TOKEN_MAX) {
+	while (end < text->len && end - at < PATH_LENGTH_MAX) {
 		char c = text->data[end];
 
 		if (c == '/')

@@ -10,6 +10,9 @@
 
 #include "sanitize/scan_text.h"
 
+// A path longer than this is none.
+#define PATH_LENGTH_MAX 256
+
 // Kinds of bytes, in one table: most of a scan's questions are of this sort.
 enum byte_kind {
 	BYTE_WORD = 1 << 0,

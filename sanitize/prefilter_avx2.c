@@ -7,6 +7,8 @@
 #include <immintrin.h>
 
 #define AVX2 __attribute__((target("avx2")))
+// Bytes ahead: a text is read for the first time.
+#define PREFETCH 1024
 
 struct tables {
 	__m256i low[PREFILTER_WINDOW], high[PREFILTER_WINDOW];
@@ -52,6 +54,7 @@ AVX2 size_t prefilter_find_avx2(const struct prefilter_tables *tables, const cha
 		__m256i first = load(text + at), found;
 		uint32_t full;
 
+		_mm_prefetch(text + at + PREFETCH, _MM_HINT_T0);
 		found = _mm256_and_si256(look_up(first, low0, high0),
 					 look_up(load(text + at + 1), low1, high1));
 		found = _mm256_and_si256(found, look_up(load(text + at + 2), low2, high2));

@@ -36,7 +36,7 @@ struct rule {
 	bool case_sensitive;
 	// The rest is needed only where the pattern alone would be slow or can't say it.
 	const char *anchors; // how each match begins (anchor.h), when the pattern does not say it well enough
-	rule_locate *locate; // `anchors` fit inside a match and not where it begins
+	rule_locate *locate; // `anchors` fit inside a match and not always where it begins
 	rule_glance *glance;
 	rule_check *check;
 };
