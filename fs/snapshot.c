@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/cpu_budget.h"
 #include "policy/manifest.h"
 #include "policy/resolve.h"
 #include "sanitize/classify.h"
@@ -185,11 +186,15 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 		.max_body_length = context->agent->max_body_length,
 		.scan = context->agent->scanning_enabled,
 	};
+	struct cpu_budget budget;
 	enum verdict verdict;
 	int rc;
 
 	if (snapshot == NULL)
 		return -ENOMEM;
+	cpu_budget_begin(&budget, context->config->mount.scan_time_ms);
+	options.budget = &budget.budget;
+	options.budget_text = budget.limit;
 	options.has_class = config_class(context->config, path, &options.cls);
 	rc = read_version(dir_fd, name, (size_t)context->config->mount.max_file_size, &snapshot->st, &source);
 	if (rc == -ENOMEM)
@@ -206,7 +211,7 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 
 	rc = inspect(context->scanner, &options, name, source.data, source.len, &snapshot->report);
 	if (rc == -EFBIG) {
-		rc = notices_add(&snapshot->report.notices, NOTICE_SCAN_LIMIT, 1, 0, NULL);
+		rc = notices_add(&snapshot->report.notices, NOTICE_SCAN_LIMIT, 1, 0, "size of the body");
 		if (rc < 0)
 			return rc;
 		*ret = take(snapshot);

@@ -367,6 +367,8 @@ static const struct key mount_keys[] = {
 	  .fallback = 256 * MIB },
 	{ "entryTimeoutMs", KEY_NUMBER, FIELD(config, mount.entry_timeout_ms), .max = 3600000,
 	  .fallback = 1000 },
+	{ "scanTimeMs", KEY_NUMBER, FIELD(config, mount.scan_time_ms), .min = 1, .max = 3600000,
+	  .fallback = 2000 },
 	{ "followSymlinks", .type = KEY_LATER },
 	{ "classes", KEY_EACH, .each = &classes, .value = &class_value },
 	{ "quarantine", KEY_CHOICE, FIELD(config, mount.quarantine), .choices = quarantines,

@@ -15,6 +15,8 @@
 
 // More matches in one file are a limit that was hit.
 #define HITS_MAX ((size_t)1 << 20)
+// Findings told of a file that hit a limit: it has had its share of time.
+#define FINDINGS_GIVEN_UP 1000
 
 // A match with its place in the original text.
 struct hit {
@@ -40,11 +42,6 @@ static inline void cleanup_hits(struct hits *hits)
 static inline void cleanup_matches(struct matches *matches)
 {
 	matches_release(matches);
-}
-
-static inline void cleanup_cleaned(struct cleaned *cleaned)
-{
-	cleaned_release(cleaned);
 }
 
 static inline void cleanup_notices(struct notices *notices)
@@ -141,40 +138,56 @@ static int hits_reserve(struct hits *hits, size_t extra)
 
 struct inspection {
 	const struct scanner *scanner;
-	const struct budget *budget;
+	const struct inspect_options *options;
 	const char *data;
 	size_t len;
 	struct report report;
 	struct hits hits;
+	// What the hits point into, beside `data`.
+	struct cleaned cleaned;
+	struct cleaned copy;
 };
 
 static inline void cleanup_inspection(struct inspection *inspection)
 {
 	report_release(&inspection->report);
 	cleanup_hits(&inspection->hits);
+	cleaned_release(&inspection->cleaned);
+	cleaned_release(&inspection->copy);
 }
 
-// A limit was hit: what was found so far is told, the verdict will be an error.
-static int note_limit(struct inspection *in)
+// A limit was hit: -EOVERFLOW, which ends the inspection, or -ENOMEM.
+static int note_limit(struct inspection *in, const char *what)
 {
-	if (in->report.scan_failed)
-		return 0;
-	in->report.scan_failed = true;
-	return notices_add(&in->report.notices, NOTICE_SCAN_LIMIT, 1, 0, NULL);
+	int rc;
+
+	if (budget_is_spent(in->options->budget))
+		what = in->options->budget_text != NULL ? in->options->budget_text : "time";
+	rc = notices_add(&in->report.notices, NOTICE_SCAN_LIMIT, 1, 0, what);
+	return rc < 0 ? rc : -EOVERFLOW;
 }
 
-// Scans one form of the text; `map` leads from it to the original text (NULL: it is the original).
+static int ask_budget(struct inspection *in)
+{
+	return budget_is_spent(in->options->budget) ? note_limit(in, NULL) : 0;
+}
+
+// Scans one form of the text, unless scanning is off; `map` leads from it to the original text (NULL: it is the original).
 // Only the first `own` bytes come from there, what follows is the marker.
 static int scan_form(struct inspection *in, enum file_class cls, const char *text, size_t len, size_t own,
 		     const struct offset_map *map)
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
 	const size_t known = in->hits.count;
-	int rc;
+	int rc = ask_budget(in);
 
-	rc = scanner_scan(in->scanner, cls, text, len, in->budget, &matches);
-	if (rc == -EOVERFLOW || (rc == 0 && matches.count > HITS_MAX - in->hits.count))
-		return note_limit(in);
+	if (rc < 0 || !in->options->scan)
+		return rc;
+	rc = scanner_scan(in->scanner, cls, text, len, in->options->budget, &matches);
+	if (rc == -EOVERFLOW)
+		return note_limit(in, "matches, or steps of one rule");
+	if (rc == 0 && matches.count > HITS_MAX - in->hits.count)
+		return note_limit(in, "matches");
 	if (rc == 0)
 		rc = hits_reserve(&in->hits, matches.count);
 	if (rc < 0)
@@ -237,7 +250,8 @@ static void place_move(struct place *place, const char *data, size_t len, size_t
 	place->at = to;
 }
 
-static int take_findings(struct inspection *in)
+// The first `max` findings.
+static int take_findings(struct inspection *in, size_t max)
 {
 	struct place place = { .line = 1 };
 	int rc = 0;
@@ -245,7 +259,7 @@ static int take_findings(struct inspection *in)
 	if (in->hits.count == 0)
 		return 0;
 	qsort(in->hits.items, in->hits.count, sizeof(*in->hits.items), compare_places);
-	for (size_t i = 0; i < in->hits.count && rc == 0; i++) {
+	for (size_t i = 0; i < in->hits.count && i < max && rc == 0; i++) {
 		const struct hit *hit = &in->hits.items[i];
 		struct finding finding = {
 			.rule = scanner_rule(in->scanner, hit->match.rule),
@@ -260,16 +274,24 @@ static int take_findings(struct inspection *in)
 		finding.line = place.line;
 		rc = findings_add(&in->report.findings, &finding, hit->text + hit->match.start,
 				  hit->match.end - hit->match.start);
+		if (rc == 0 && i % BUDGET_CANDIDATES == 0 && !in->report.scan_failed)
+			rc = ask_budget(in);
 	}
 	return rc;
 }
 
-// The end of an inspection without a body.
+// The end of an inspection that hit a limit: no body, and of what was found so far as much as a person reads.
 static int give_up(struct inspection *in)
 {
-	int rc = note_limit(in);
+	struct report *report = &in->report;
+	int rc;
 
-	return rc == 0 ? take_findings(in) : rc;
+	report->scan_failed = true;
+	report->verbatim = false;
+	findings_release(&report->findings);
+	rc = take_findings(in, FINDINGS_GIVEN_UP);
+	buf_release(&report->body);
+	return rc;
 }
 
 static bool is_same(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -277,128 +299,134 @@ static bool is_same(const char *a, size_t a_len, const char *b, size_t b_len)
 	return a_len == b_len && (a == b || memcmp(a, b, a_len) == 0);
 }
 
-static int inspect_prose(struct inspection *in, const struct inspect_options *options)
+// What sanitize_text() and sanitize_code() answer.
+static int note_refusal(struct inspection *in, int rc)
 {
-	CLEANUP(cleaned) struct cleaned cleaned = { .unchanged = true };
+	if (rc == -EFBIG)
+		return note_limit(in, "size of the sanitized text");
+	return rc == -EOVERFLOW ? note_limit(in, "rounds of sanitizing") : rc;
+}
+
+static int inspect_prose(struct inspection *in)
+{
+	const struct inspect_options *options = in->options;
+	struct cleaned *cleaned = &in->cleaned;
 	struct report *report = &in->report;
 	struct place place = { .line = 1 };
 	const char *text = in->data;
 	size_t len = in->len, keep;
-	int rc;
+	int rc = scan_form(in, CLASS_PROSE, in->data, in->len, in->len, NULL);
 
-	if (options->scan) {
-		rc = scan_form(in, CLASS_PROSE, in->data, in->len, in->len, NULL);
+	if (rc == 0)
+		rc = note_refusal(in, sanitize_text(in->data, in->len, options->budget, cleaned,
+						    &report->stats, &report->notices));
+	if (rc < 0)
+		return rc;
+	if (!cleaned->unchanged) {
+		text = cleaned->text.data;
+		len = cleaned->text.len;
+		rc = scan_form(in, CLASS_PROSE, text, len, len, &cleaned->map);
 		if (rc < 0)
 			return rc;
 	}
-	rc = sanitize_text(in->data, in->len, in->budget, &cleaned, &report->stats, &report->notices);
-	if (rc == -EOVERFLOW || rc == -EFBIG)
-		return give_up(in);
-	if (rc < 0)
-		return rc;
-	if (!cleaned.unchanged) {
-		text = cleaned.text.data;
-		len = cleaned.text.len;
-		if (options->scan) {
-			rc = scan_form(in, CLASS_PROSE, text, len, len, &cleaned.map);
-			if (rc < 0)
-				return rc;
-		}
-	}
 	keep = sanitize_cut(text, len, options->max_body_length);
-	report->verbatim = cleaned.unchanged && keep == len;
+	report->verbatim = cleaned->unchanged && keep == len;
 	if (keep < len) {
 		report->stats.truncated = true;
 		rc = buf_append(&report->body, text, keep);
 		if (rc == 0)
 			rc = buf_append_string(&report->body, TRUNCATED_MARKER);
-		place_move(&place, in->data, in->len, offset_map_source(&cleaned.map, keep));
+		place_move(&place, in->data, in->len, offset_map_source(&cleaned->map, keep));
 		if (rc == 0)
 			rc = notices_add(&report->notices, NOTICE_TEXT_TRUNCATED, 1, place.line, NULL);
 		// A match can end where the text ends, so the cut may have made one.
-		if (rc == 0 && options->scan)
+		if (rc == 0)
 			rc = scan_form(in, CLASS_PROSE, report->body.data, report->body.len, keep,
-				       &cleaned.map);
-		if (rc < 0)
-			return rc;
+				       &cleaned->map);
+	} else if (!cleaned->unchanged) {
+		report->body = cleaned->text;
+		cleaned->text = BUF_INIT;
 	}
 	report->stats.size = keep < len ? report->body.len : len;
-	rc = take_findings(in);
-	if (rc == 0 && keep == len && !cleaned.unchanged) {
-		report->body = cleaned.text;
-		cleaned.text = BUF_INIT;
-	}
 	return rc;
 }
 
 // Scans the sanitized copy of what is served otherwise.
-static int scan_copy(struct inspection *in, struct cleaned *copy)
+static int scan_copy(struct inspection *in)
 {
 	CLEANUP(notices) struct notices notices = { NULL, 0, 0 };
 	struct sanitize_stats stats = { .size = 0 };
-	int rc;
+	struct cleaned *copy = &in->copy;
+	int rc = note_refusal(in,
+			      sanitize_text(in->data, in->len, in->options->budget, copy, &stats, &notices));
 
-	rc = sanitize_text(in->data, in->len, in->budget, copy, &stats, &notices);
-	if (rc == -EOVERFLOW || rc == -EFBIG)
-		return note_limit(in);
 	if (rc < 0 || copy->unchanged)
 		return rc;
 	return scan_form(in, in->report.cls, copy->text.data, copy->text.len, copy->text.len, &copy->map);
 }
 
-static int inspect_code(struct inspection *in, const struct inspect_options *options)
+static int inspect_code(struct inspection *in)
 {
-	CLEANUP(cleaned) struct cleaned served = { .unchanged = true };
-	CLEANUP(cleaned) struct cleaned copy = { .unchanged = true };
+	struct cleaned *served = &in->cleaned, *copy = &in->copy;
 	struct report *report = &in->report;
-	int rc = 0;
+	int rc = scan_form(in, CLASS_CODE, in->data, in->len, in->len, NULL);
 
-	if (options->scan)
-		rc = scan_form(in, CLASS_CODE, in->data, in->len, in->len, NULL);
 	if (rc == 0)
-		rc = sanitize_code(in->data, in->len, in->budget, &served, &report->stats, &report->notices);
-	if (rc == -EOVERFLOW || rc == -EFBIG)
-		return give_up(in);
-	if (rc == 0 && options->scan)
-		rc = scan_copy(in, &copy);
-	if (rc == 0 && options->scan && !served.unchanged &&
-	    (copy.unchanged || !is_same(served.text.data, served.text.len, copy.text.data, copy.text.len)))
-		rc = scan_form(in, CLASS_CODE, served.text.data, served.text.len, served.text.len,
-			       &served.map);
-	if (rc == 0)
-		rc = take_findings(in);
+		rc = note_refusal(in, sanitize_code(in->data, in->len, in->options->budget, served,
+						    &report->stats, &report->notices));
+	if (rc == 0 && in->options->scan)
+		rc = scan_copy(in);
+	if (rc == 0 && !served->unchanged &&
+	    (copy->unchanged ||
+	     !is_same(served->text.data, served->text.len, copy->text.data, copy->text.len)))
+		rc = scan_form(in, CLASS_CODE, served->text.data, served->text.len, served->text.len,
+			       &served->map);
 	if (rc < 0)
 		return rc;
-	report->verbatim = served.unchanged;
-	report->body = served.text;
-	served.text = BUF_INIT;
+	report->verbatim = served->unchanged;
+	report->body = served->text;
+	served->text = BUF_INIT;
 	return 0;
 }
 
-static int inspect_binary(struct inspection *in, const struct inspect_options *options)
+static int inspect_binary(struct inspection *in)
 {
-	CLEANUP(cleaned) struct cleaned copy = { .unchanged = true };
 	struct report *report = &in->report;
-	int rc = 0;
+	int rc = scan_form(in, CLASS_BINARY, in->data, in->len, in->len, NULL);
 
-	report->stats.source_size = in->len;
 	report->stats.size = in->len;
 	report->verbatim = true;
-	if (options->scan)
-		rc = scan_form(in, CLASS_BINARY, in->data, in->len, in->len, NULL);
-	if (rc == 0 && options->scan && classify_hides_text(in->data, in->len)) {
+	if (rc == 0 && in->options->scan && classify_hides_text(in->data, in->len)) {
 		rc = notices_add(&report->notices, NOTICE_TEXT_NUL, 1, 0, "text in a binary file");
 		if (rc == 0)
-			rc = scan_copy(in, &copy);
+			rc = scan_copy(in);
 	}
-	return rc == 0 ? take_findings(in) : rc;
+	return rc;
+}
+
+static int inspect_class(struct inspection *in)
+{
+	switch (in->report.cls) {
+	case CLASS_PROSE:
+		return inspect_prose(in);
+	case CLASS_CODE:
+		return inspect_code(in);
+	case CLASS_BINARY:
+		return inspect_binary(in);
+	}
+	return -EINVAL;
 }
 
 int inspect(const struct scanner *scanner, const struct inspect_options *options, const char *name,
 	    const char *data, size_t len, struct report *ret)
 {
 	CLEANUP(inspection)
-	struct inspection in = { .scanner = scanner, .budget = options->budget, .data = data, .len = len };
+	struct inspection in = { .scanner = scanner,
+				 .options = options,
+				 .data = data,
+				 .len = len,
+				 .cleaned = { .unchanged = true },
+				 .copy = { .unchanged = true } };
 	int rc = 0;
 
 	if (data == NULL)
@@ -406,19 +434,12 @@ int inspect(const struct scanner *scanner, const struct inspect_options *options
 	in.report.cls = options->has_class ? options->cls : classify(name, in.data, len);
 	if (classify_is_archive(name, in.data, len))
 		rc = notices_add(&in.report.notices, NOTICE_FS_ARCHIVE_NOT_SCANNED, 1, 0, NULL);
-	if (rc < 0)
-		return rc;
-	switch (in.report.cls) {
-	case CLASS_PROSE:
-		rc = inspect_prose(&in, options);
-		break;
-	case CLASS_CODE:
-		rc = inspect_code(&in, options);
-		break;
-	case CLASS_BINARY:
-		rc = inspect_binary(&in, options);
-		break;
-	}
+	if (rc == 0)
+		rc = inspect_class(&in);
+	if (rc == 0)
+		rc = take_findings(&in, SIZE_MAX);
+	if (rc == -EOVERFLOW)
+		rc = give_up(&in);
 	if (rc < 0)
 		return rc;
 	in.report.stats.source_size = len;

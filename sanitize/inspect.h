@@ -16,16 +16,17 @@
 struct inspect_options {
 	size_t max_body_length;      // characters of prose behind the front matter
 	bool scan;                   // contentScanning.enabled
-	const struct budget *budget; // of time; NULL is none
+	const struct budget *budget; // of time; NULL is none. Once spent it must stay so
+	const char *budget_text;     // what the budget is, for the notice; may be NULL
 	bool has_class;              // `cls` was given by the configuration or --class, else the file decides
 	enum file_class cls;
 };
 
 struct report {
 	enum file_class cls;
-	bool scan_failed; // a limit was hit: the verdict must be an error
-	bool verbatim;    // the served bytes are the source's: `body` is empty
-	struct buf body;  // served bytes otherwise
+	bool scan_failed; // a limit was hit, and SCAN_LIMIT says which: the verdict must be an error, nothing is served
+	bool verbatim;   // the served bytes are the source's: `body` is empty
+	struct buf body; // served bytes otherwise
 	struct sanitize_stats stats;
 	struct findings findings;
 	struct notices notices;

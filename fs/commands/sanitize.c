@@ -6,6 +6,7 @@
 
 #include "fs/commands/command.h"
 #include "fs/commands/target.h"
+#include "fs/cpu_budget.h"
 #include "fs/output/json.h"
 #include "fs/output/text.h"
 #include "sanitize/cleanup.h"
@@ -55,6 +56,7 @@ static int from_stdin(const struct sanitize_options *options, const struct snaps
 {
 	CLEANUP(buf) struct buf data = BUF_INIT;
 	const struct mount_config *mount = &context->config->mount;
+	struct cpu_budget budget;
 	struct inspect_options inspection = {
 		.max_body_length = context->agent->max_body_length,
 		.scan = context->agent->scanning_enabled,
@@ -68,6 +70,9 @@ static int from_stdin(const struct sanitize_options *options, const struct snaps
 	if (rc < 0)
 		return error_set(error, rc, "standard input: %s",
 				 rc == -EFBIG ? "larger than mount.maxFileSize" : strerror(-rc));
+	cpu_budget_begin(&budget, mount->scan_time_ms);
+	inspection.budget = &budget.budget;
+	inspection.budget_text = budget.limit;
 	rc = inspect(context->scanner, &inspection, "-", data.data == NULL ? "" : data.data, data.len,
 		     &report);
 	if (rc < 0)
@@ -119,13 +124,18 @@ static int print_sanitized(const struct sanitize_options *options, const struct 
 {
 	const struct report *report = &sanitized->snapshot->report;
 	const char *name = strcmp(options->path, "-") == 0 ? "standard input" : options->path;
-	const char *why = "could not be scanned to the end";
+	const char *why = "could not be scanned to the end", *detail = NULL;
 
 	if (sanitized->snapshot->verdict == VERDICT_ERROR) {
 		for (size_t i = 0; i < report->notices.count; i++)
-			if (report->notices.items[i].code >= NOTICE_FS_SYMLINK_ESCAPE)
+			if (report->notices.items[i].code >= NOTICE_FS_SYMLINK_ESCAPE) {
 				why = text_notice(report->notices.items[i].code);
-		command_errorf(name, "not printed: %s", why);
+				detail = report->notices.items[i].code == NOTICE_SCAN_LIMIT
+						 ? report->notices.items[i].detail
+						 : NULL;
+			}
+		command_errorf(name, "not printed: %s%s%s", why, detail == NULL ? "" : ": ",
+			       detail == NULL ? "" : detail);
 		return EXIT_USAGE;
 	}
 	if (options->report && print_report(&report->stats) < 0) {

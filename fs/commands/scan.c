@@ -7,6 +7,7 @@
 
 #include "fs/commands/command.h"
 #include "fs/commands/target.h"
+#include "fs/cpu_budget.h"
 #include "fs/mountinfo.h"
 #include "fs/output/scan.h"
 #include "sanitize/cleanup.h"
@@ -203,6 +204,7 @@ static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 static int scan_stdin(struct scan_run *run, const struct scan_options *options, int *ret_code)
 {
 	const struct mount_config *mount = &run->context.config->mount;
+	struct cpu_budget budget;
 	struct inspect_options inspection = {
 		.max_body_length = run->context.agent->max_body_length,
 		.scan = run->context.agent->scanning_enabled,
@@ -215,6 +217,9 @@ static int scan_stdin(struct scan_run *run, const struct scan_options *options, 
 			     &run->source);
 	const char *data = run->source.data == NULL ? "" : run->source.data;
 
+	cpu_budget_begin(&budget, mount->scan_time_ms);
+	inspection.budget = &budget.budget;
+	inspection.budget_text = budget.limit;
 	if (rc == 0)
 		rc = inspect(run->context.scanner, &inspection, "-", data, run->source.len, &snapshot.report);
 	if (rc < 0) {

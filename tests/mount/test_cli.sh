@@ -297,6 +297,18 @@ is "$out" ""
 run 1 scan -c small.yaml large.md
 has "$out" "large.md: FS_TOO_LARGE hidden"
 run 2 scan -c small.yaml - <large.md
+printf 'mount: {scanTimeMs: 1}\n' >hasty.yaml
+python3 -c 'print("curl \u200b x |\u200bsh <!-- -->xmrig\n" * 200000)' >costly.md
+run 2 sanitize -c hasty.yaml costly.md
+is "$out" ""
+has "$err" "not printed: scanning hit a limit: 1 ms of CPU time (mount.scanTimeMs)"
+run 2 sanitize -c hasty.yaml - <costly.md
+is "$out" ""
+run 1 scan -c hasty.yaml costly.md
+has "$out" "costly.md: SCAN_LIMIT hidden: scanning hit a limit: 1 ms of CPU time"
+run 1 scan -c hasty.yaml - <costly.md
+json 'd["verdict"] == "error" and not d["clean"]'
+json '[n["detail"] for n in d["notices"] if n["code"] == "SCAN_LIMIT"] == ["1 ms of CPU time (mount.scanTimeMs)"]'
 run 2 sanitize skills/odd/fifo
 is "$out" ""
 run 2 sanitize

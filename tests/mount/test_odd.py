@@ -189,6 +189,16 @@ def file_over_the_limit_is_hidden(w):
 
 
 @case
+def file_over_its_time_is_hidden(w):
+    source = w.path("source")
+    write(f"{source}/small.txt", "x" * 1000)
+    write(f"{source}/costly.md", "curl \u200b x |\u200bsh <!-- -->x\n" * 200000)
+    _, view = w.two_folders(source=source, config="mount:\n  scanTimeMs: 1\n")
+    equal(os.path.exists(f"{view}/costly.md"), False, "the costly one")
+    hidden(w, view, "costly.md", "SCAN_LIMIT")
+
+
+@case
 def classes_can_be_moved_by_the_configuration(w):
     source = w.path("source")
     text = "fine\n<!-- comment -->\n"

@@ -46,6 +46,7 @@ static const char full[] = "# every key set to something else than its default\n
 			   "  cacheSize: 1G\n"
 			   "  spoolSize: \"2GiB\"\n"
 			   "  entryTimeoutMs: 0\n"
+			   "  scanTimeMs: 250\n"
 			   "  classes: {'*.tpl': prose, 'docs/*.txt': code, 'a: \"#\\b': binary}\n"
 			   "  quarantine: file\n"
 			   "rules:\n"
@@ -99,6 +100,7 @@ static void defaults_are_the_documents(void **state)
 	assert_int_equal(config->mount.cache_size, 67108864);
 	assert_int_equal(config->mount.spool_size, 268435456);
 	assert_int_equal(config->mount.entry_timeout_ms, 1000);
+	assert_int_equal(config->mount.scan_time_ms, 2000);
 	assert_int_equal(config->warnings.count, 0);
 	assert_null(config_agent(config, "other"));
 }
@@ -137,6 +139,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(config->mount.cache_size, 1073741824);
 	assert_int_equal(config->mount.spool_size, 2147483648u);
 	assert_int_equal(config->mount.entry_timeout_ms, 0);
+	assert_int_equal(config->mount.scan_time_ms, 250);
 	assert_int_equal(config->mount.class_count, 3);
 	assert_int_equal(config->severity_count, 3);
 	assert_string_equal(config->severities[0].rule_id, "ACME_TOKEN");
@@ -241,7 +244,7 @@ static void origins_tell_the_place(void **state)
 	assert_int_equal(origin->line, 21);
 	assert_int_equal(origin->column, 9);
 	assert_null(config_origin(config, "agents.helper-2.skills.execSandbox.timeoutMs"));
-	assert_int_equal(config_origin(config, "rules.severity.EXEC_EVAL")->line, 38);
+	assert_int_equal(config_origin(config, "rules.severity.EXEC_EVAL")->line, 39);
 }
 
 struct warning {
@@ -354,6 +357,7 @@ static void assert_same_config(const struct config *a, const struct config *b)
 	assert_int_equal(a->mount.cache_size, b->mount.cache_size);
 	assert_int_equal(a->mount.spool_size, b->mount.spool_size);
 	assert_int_equal(a->mount.entry_timeout_ms, b->mount.entry_timeout_ms);
+	assert_int_equal(a->mount.scan_time_ms, b->mount.scan_time_ms);
 	assert_int_equal(a->mount.quarantine, b->mount.quarantine);
 	assert_int_equal(a->mount.class_count, b->mount.class_count);
 	for (size_t i = 0; i < a->mount.class_count; i++) {
@@ -409,7 +413,7 @@ static void print_tells_where_each_value_is_from(void **state)
 	assert_non_null(strstr(text.data, "\n        timeoutMs: 5000 # skillfs.yaml:21 (default 120000)\n"));
 	assert_non_null(strstr(text.data, "\n        timeoutMs: 120000 # default\n"));
 	assert_non_null(strstr(text.data, "\n  cacheSize: 1GiB # skillfs.yaml:32 (default 64MiB)\n"));
-	assert_non_null(strstr(text.data, "\n    EXEC_EVAL: off # skillfs.yaml:38\n"));
+	assert_non_null(strstr(text.data, "\n    EXEC_EVAL: off # skillfs.yaml:39\n"));
 	// What this version does not act on is not printed as if it did.
 	assert_null(strstr(text.data, "budget"));
 	assert_null(strstr(text.data, "security"));

@@ -54,6 +54,8 @@ static const struct broken broken[] = {
 	{ "mount: {entryTimeoutMs: 18446744073709551617}\n", "1:25", "expects a whole number" },
 	{ "mount: {cacheSize: 18446744073709551615T}\n", "1:20", "expects a size" },
 	{ "mount: {cacheSize: 16777217T}\n", "1:20", "expects a size" },
+	{ "mount: {scanTimeMs: 0}\n", "1:21", "expects a whole number from 1 to 3600000" },
+	{ "mount: {scanTimeMs: 3600001}\n", "1:21", "expects a whole number from 1 to 3600000" },
 	{ "mount: {maxFileSize: 2GiB}\n", "1:22", "expects a size from 1 to 1GiB" },
 	{ "mount: {maxFileSize: 0}\n", "1:22", "expects a size from 1 to 1GiB" },
 	{ "agents: {default: {toolPolicy: {allow: exec}}}", "1:40",

@@ -313,6 +313,93 @@ static void inspect_refused_text_is_failed_with_findings_and_no_body(void **stat
 	free(text);
 }
 
+// A clock that says "spent" from the n-th question on.
+struct fake_clock {
+	size_t questions;
+	size_t allowed;
+};
+
+static bool fake_is_spent(void *clock)
+{
+	struct fake_clock *fake = clock;
+
+	return fake->questions++ >= fake->allowed;
+}
+
+static void inspect_spent_budget_is_an_error_at_every_stage(void **state)
+{
+	static const char text[] =
+		"---\nn: x\n---\n xmrig <!-- x --> x\xE2\x80\x8Bmrig \xEF\xBC\xA1 printenv and more";
+	static const char wide[] = "\xFF\xFE \0x\0m\0r\0i\0g\0";
+	static const struct {
+		const char *name;
+		const char *text;
+		size_t len;
+	} files[] = {
+		{ "a.md", text, sizeof(text) - 1 },
+		{ "a.py", text, sizeof(text) - 1 },
+		{ "a.py", "x = 1\n", 6 },
+		{ "a", wide, sizeof(wide) - 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct fake_clock clock = { 0, SIZE_MAX };
+		const struct budget budget = { .is_spent = fake_is_spent, .clock = &clock };
+		const struct inspect_options options = {
+			.max_body_length = 20, .scan = true, .budget = &budget, .budget_text = "7 ms"
+		};
+		struct report whole = inspected_as(&options, files[i].name, files[i].text, files[i].len);
+		const size_t questions = clock.questions;
+
+		assert_false(whole.scan_failed);
+		assert_true(questions > 3);
+		for (size_t allowed = 0; allowed <= questions; allowed++) {
+			struct report report;
+
+			clock = (struct fake_clock){ 0, allowed };
+			report = inspected_as(&options, files[i].name, files[i].text, files[i].len);
+			assert_int_equal(report.scan_failed, allowed < questions);
+			if (allowed == questions) {
+				assert_int_equal(report.findings.count, whole.findings.count);
+				assert_int_equal(report.body.len, whole.body.len);
+			} else {
+				const struct notice *notice =
+					notices_find(&report.notices, NOTICE_SCAN_LIMIT);
+
+				assert_non_null(notice);
+				assert_int_equal(notice->count, 1);
+				assert_string_equal(notice->detail, "7 ms");
+				assert_false(report.verbatim);
+				assert_int_equal(report.body.len, 0);
+				assert_true(report.findings.count <= whole.findings.count);
+			}
+			report_release(&report);
+		}
+		report_release(&whole);
+	}
+}
+
+static void inspect_limit_says_which(void **state)
+{
+	size_t len;
+	char *text = hostile_nest("\xEF\xB7\xBA", "", "", 1 << 20, &len);
+	struct report report = inspected_as(&defaults, "a.md", text, len);
+
+	(void)state;
+	assert_string_equal(notices_find(&report.notices, NOTICE_SCAN_LIMIT)->detail,
+			    "size of the sanitized text");
+	report_release(&report);
+	free(text);
+	text = hostile_nest("xmrig ", "", "", (1 << 20) + 1, &len);
+	report = inspected_as(&defaults, "a.md", text, len);
+	assert_true(report.scan_failed);
+	assert_string_equal(notices_find(&report.notices, NOTICE_SCAN_LIMIT)->detail,
+			    "matches, or steps of one rule");
+	report_release(&report);
+	free(text);
+}
+
 static void inspect_explosive_text_is_an_error(void **state)
 {
 	size_t len;
@@ -502,6 +589,8 @@ int main(void)
 		cmocka_unit_test(inspect_given_class_wins),
 		cmocka_unit_test(inspect_without_scan_still_sanitizes),
 		cmocka_unit_test(inspect_refused_text_is_failed_with_findings_and_no_body),
+		cmocka_unit_test(inspect_spent_budget_is_an_error_at_every_stage),
+		cmocka_unit_test(inspect_limit_says_which),
 		cmocka_unit_test(inspect_explosive_text_is_an_error),
 		cmocka_unit_test(inspect_text_behind_magic_is_read_as_text),
 		cmocka_unit_test(inspect_archive_is_noticed),

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The clock behind a budget (sanitize/budget.h): how much CPU time one file may cost the thread that works on it.
+// A clock that cannot be read counts as spent.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "sanitize/budget.h"
+
+struct cpu_budget {
+	struct budget budget; // for inspect(); points to the rest, so the whole must stay where it is
+	struct timespec end;  // of CLOCK_THREAD_CPUTIME_ID
+	bool spent;           // stays so
+	char limit[48];       // "2000 ms of CPU time (mount.scanTimeMs)"
+};
+
+// From now on, for the calling thread only.
+void cpu_budget_begin(struct cpu_budget *budget, uint32_t ms);
