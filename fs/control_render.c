@@ -9,7 +9,7 @@
 #include "fs/audit.h"
 #include "fs/content.h"
 #include "fs/control_tree.h"
-#include "fs/output/json.h"
+#include "fs/output/json_stream.h"
 #include "fs/skill_tools.h"
 #include "policy/profile.h"
 #include "policy/source_profile.h"
@@ -171,22 +171,36 @@ int render_status(const struct render_context *context, struct buf *ret)
 		ret);
 }
 
-static int append_file(struct buf *ret, json_t *file)
-{
-	int rc = file == NULL ? -ENOMEM : json_append(ret, file, true);
+// Files as JSON lines.
+struct file_lines {
+	struct json_stream json;
+	struct writer writer;
+};
 
-	json_decref(file);
+static int append_file(struct file_lines *lines, json_t *file, const struct snapshot *snapshot)
+{
+	return json_stream_findings(&lines->json, &lines->writer, file, &snapshot->report.findings, true);
+}
+
+static int each_file(const struct render_context *context,
+		     int (*visit)(const char *path, const struct snapshot *snapshot, void *context),
+		     struct buf *ret)
+{
+	struct file_lines lines = { .writer = { .text = ret } };
+	int rc = ledger_each(context->daemon->ledger, visit, &lines);
+
+	json_stream_release(&lines.json);
 	return rc;
 }
 
 static int visit_finding(const char *path, const struct snapshot *snapshot, void *context)
 {
-	return append_file(context, json_file(path, snapshot));
+	return append_file(context, json_file(path, snapshot), snapshot);
 }
 
 int render_findings(const struct render_context *context, struct buf *ret)
 {
-	return ledger_each(context->daemon->ledger, visit_finding, ret);
+	return each_file(context, visit_finding, ret);
 }
 
 static int hiding_rules(const struct findings *findings, struct buf *ret)
@@ -244,12 +258,12 @@ static int visit_hidden(const char *path, const struct snapshot *snapshot, void 
 		json_decref(file);
 		file = NULL;
 	}
-	return append_file(context, file);
+	return append_file(context, file, snapshot);
 }
 
 int render_quarantine(const struct render_context *context, struct buf *ret)
 {
-	return ledger_each(context->daemon->ledger, visit_hidden, ret);
+	return each_file(context, visit_hidden, ret);
 }
 
 int render_audit(const struct render_context *context, struct buf *ret)

@@ -5,34 +5,39 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fs/output/json.h"
+#include "fs/output/json_stream.h"
 #include "sanitize/classify.h"
 #include "sanitize/cleanup.h"
 
 #define PREFIX    "user.skillfs."
 #define VALUE_MAX (60 * 1024) // the kernel's limit is 64 KiB
 
-// At most VALUE_MAX bytes of a JSON array: whole elements, then {"omitted": N}.
-static int append_array(struct buf *buf, json_t *array)
+// At most VALUE_MAX bytes of a JSON array: whole elements, then {"omitted": N}. No element behind that is made.
+struct array {
+	struct buf *buf;
+	size_t taken;
+};
+
+// False when the element does not fit any more.
+static bool array_add(struct array *array, const struct buf *element, int *rc)
 {
-	size_t count = json_array_size(array), taken = 0;
-	int rc = array == NULL ? -ENOMEM : buf_append_byte(buf, '[');
+	if (array->buf->len + element->len + 64 > VALUE_MAX)
+		return false;
+	if (array->taken++ > 0)
+		*rc = buf_append_byte(array->buf, ',');
+	if (*rc == 0)
+		*rc = buf_append(array->buf, element->data, element->len);
+	return *rc == 0;
+}
 
-	for (; rc == 0 && taken < count; taken++) {
-		CLEANUP(buf) struct buf element = BUF_INIT;
+static int array_end(struct array *array, size_t count)
+{
+	int rc = 0;
 
-		rc = json_append(&element, json_array_get(array, taken), false);
-		if (rc < 0 || buf->len + element.len + 64 > VALUE_MAX)
-			break;
-		if (taken > 0)
-			rc = buf_append_byte(buf, ',');
-		if (rc == 0)
-			rc = buf_append(buf, element.data, element.len);
-	}
-	if (rc == 0 && taken < count)
-		rc = buf_printf(buf, "%s{\"omitted\":%zu}", taken > 0 ? "," : "", count - taken);
-	json_decref(array);
-	return rc < 0 ? rc : buf_append_byte(buf, ']');
+	if (array->taken < count)
+		rc = buf_printf(array->buf, "%s{\"omitted\":%zu}", array->taken > 0 ? "," : "",
+				count - array->taken);
+	return rc < 0 ? rc : buf_append_byte(array->buf, ']');
 }
 
 static int get_verdict(struct view *view, const struct node *node, const struct listing *listing,
@@ -56,35 +61,66 @@ static int get_rules(struct view *view, const struct node *node, const struct li
 {
 	const struct findings *findings = &node->snapshot->report.findings;
 	const struct scanner *scanner = view->context.scanner;
-	int rc = 0;
+	const size_t count = scanner_rule_count(scanner);
+	CLEANUP(free) char *seen = calloc(count + 1, 1);
+	int rc = seen == NULL ? -ENOMEM : 0;
 
 	(void)listing;
-	for (size_t i = 0; rc == 0 && i < scanner_rule_count(scanner); i++) {
-		const struct rule *rule = scanner_rule(scanner, i);
-		bool found = false;
-
-		for (size_t k = 0; !found && k < findings->count; k++)
-			found = findings->items[k].rule == rule;
-		if (found)
-			rc = buf_printf(ret, "%s%s", ret->len > 0 ? "," : "", rule->id);
-	}
+	// One pass over the findings: there may be a million.
+	for (size_t i = 0; rc == 0 && i < findings->count; i++)
+		for (size_t k = 0;
+		     k < count && (i == 0 || findings->items[i].rule != findings->items[i - 1].rule); k++)
+			if (scanner_rule(scanner, k) == findings->items[i].rule) {
+				seen[k] = 1;
+				break;
+			}
+	for (size_t k = 0; rc == 0 && k < count; k++)
+		if (seen[k])
+			rc = buf_printf(ret, "%s%s", ret->len > 0 ? "," : "", scanner_rule(scanner, k)->id);
 	return rc;
 }
 
 static int get_findings(struct view *view, const struct node *node, const struct listing *listing,
 			struct buf *ret)
 {
+	const struct findings *findings = &node->snapshot->report.findings;
+	CLEANUP(buf) struct buf element = BUF_INIT;
+	struct json_stream json = { .matched = NULL };
+	struct array array = { .buf = ret };
+	int rc = buf_append_byte(ret, '[');
+
 	(void)view;
 	(void)listing;
-	return append_array(ret, json_findings(&node->snapshot->report.findings));
+	for (size_t i = 0; rc == 0 && i < findings->count; i++) {
+		buf_clear(&element);
+		rc = json_stream_finding(&json, &element, &findings->items[i]);
+		if (rc == 0 && !array_add(&array, &element, &rc))
+			break;
+	}
+	json_stream_release(&json);
+	return rc < 0 ? rc : array_end(&array, findings->count);
 }
 
 static int get_notices(struct view *view, const struct node *node, const struct listing *listing,
 		       struct buf *ret)
 {
+	json_t *notices = json_notices(&node->snapshot->report.notices); // few: one a code
+	CLEANUP(buf) struct buf element = BUF_INIT;
+	struct array array = { .buf = ret };
+	int rc = notices == NULL ? -ENOMEM : buf_append_byte(ret, '[');
+
 	(void)view;
 	(void)listing;
-	return append_array(ret, json_notices(&node->snapshot->report.notices));
+	for (size_t i = 0; rc == 0 && i < json_array_size(notices); i++) {
+		buf_clear(&element);
+		rc = json_append(&element, json_array_get(notices, i), false);
+		if (rc == 0 && !array_add(&array, &element, &rc))
+			break;
+	}
+	if (rc == 0)
+		rc = array_end(&array, json_array_size(notices));
+	json_decref(notices);
+	return rc;
 }
 
 static int get_sanitize(struct view *view, const struct node *node, const struct listing *listing,

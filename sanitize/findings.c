@@ -141,9 +141,14 @@ int context_parse(const char *text, enum context *ret)
 static char *clip_text(const char *text, size_t len, size_t max)
 {
 	CLEANUP(buf) struct buf clipped = BUF_INIT;
-	size_t at = 0;
+	size_t at = 0, most = len < max ? len : max;
 
-	while (at < len && max-- > 0) {
+	// Mostly it is ASCII, and there may be a million of them.
+	while (at < most && (unsigned char)text[at] - 1U < 0x7F)
+		at++;
+	if (at == most)
+		return strndup(text, most);
+	for (at = 0; at < len && max > 0; max--) {
 		uint32_t character;
 		size_t length = utf8_decode(text + at, len - at, &character);
 		bool shown = character != UTF8_INVALID && character != 0;

@@ -6,38 +6,15 @@
 #include "sanitize/inspect.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sanitize/classify.h"
 #include "sanitize/cleanup.h"
+#include "sanitize/hits.h"
 #include "sanitize/utf8.h"
 
-// More matches in one file are a limit that was hit.
-#define HITS_MAX ((size_t)1 << 20)
 // Findings told of a file that hit a limit: it has had its share of time.
 #define FINDINGS_GIVEN_UP 1000
-
-// A match with its place in the original text.
-struct hit {
-	struct match match;
-	const char *text; // borrowed: where the match was seen
-	enum stage stage;
-	size_t start, end; // bytes of the original text
-	size_t reach;      // largest `end` of this rule's hits up to here, in the order of compare_hits()
-	size_t farthest;   // index of the hit that reaches so far
-};
-
-struct hits {
-	struct hit *items;
-	size_t count;
-	size_t cap;
-};
-
-static inline void cleanup_hits(struct hits *hits)
-{
-	free(hits->items);
-}
 
 static inline void cleanup_matches(struct matches *matches)
 {
@@ -56,86 +33,6 @@ void report_release(struct report *report)
 	notices_release(&report->notices);
 }
 
-// By rule, then place.
-static int compare_hits(const void *left, const void *right)
-{
-	const struct hit *a = left, *b = right;
-
-	if (a->match.rule != b->match.rule)
-		return a->match.rule < b->match.rule ? -1 : 1;
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return 0;
-}
-
-static int compare_places(const void *left, const void *right)
-{
-	const struct hit *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->match.rule < b->match.rule ? -1 : a->match.rule > b->match.rule;
-}
-
-static void hits_sort(struct hits *hits)
-{
-	if (hits->count == 0)
-		return;
-	qsort(hits->items, hits->count, sizeof(*hits->items), compare_hits);
-	for (size_t i = 0; i < hits->count; i++) {
-		struct hit *hit = &hits->items[i];
-
-		hit->reach = hit->end;
-		hit->farthest = i;
-		if (i > 0 && hit[-1].match.rule == hit->match.rule && hit[-1].reach > hit->reach) {
-			hit->reach = hit[-1].reach;
-			hit->farthest = hit[-1].farthest;
-		}
-	}
-}
-
-// The one of the first `count` hits, which are sorted, that is of the same rule and shares a byte with `hit`, or NULL.
-static struct hit *hits_overlapping(const struct hits *hits, size_t count, const struct hit *hit)
-{
-	size_t low = 0, high = count, middle;
-	const struct hit *last;
-
-	// The last hit of this rule that begins before the end of ours.
-	while (low < high) {
-		const struct hit *at;
-
-		middle = low + (high - low) / 2;
-		at = &hits->items[middle];
-		if (at->match.rule < hit->match.rule ||
-		    (at->match.rule == hit->match.rule && at->start < hit->end))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
-		return NULL;
-	last = &hits->items[low - 1];
-	if (last->match.rule != hit->match.rule || last->reach <= hit->start)
-		return NULL;
-	return &hits->items[last->farthest];
-}
-
-static int hits_reserve(struct hits *hits, size_t extra)
-{
-	struct hit *grown;
-
-	if (extra <= hits->cap - hits->count)
-		return 0;
-	if (extra > SIZE_MAX / sizeof(*grown) / 2 - hits->count)
-		return -ENOMEM;
-	grown = realloc(hits->items, (hits->count + extra) * sizeof(*grown));
-	if (grown == NULL)
-		return -ENOMEM;
-	hits->items = grown;
-	hits->cap = hits->count + extra;
-	return 0;
-}
-
 struct inspection {
 	const struct scanner *scanner;
 	const struct inspect_options *options;
@@ -151,7 +48,7 @@ struct inspection {
 static inline void cleanup_inspection(struct inspection *inspection)
 {
 	report_release(&inspection->report);
-	cleanup_hits(&inspection->hits);
+	hits_release(&inspection->hits);
 	cleaned_release(&inspection->cleaned);
 	cleaned_release(&inspection->copy);
 }
@@ -178,7 +75,6 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 		     const struct offset_map *map)
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
-	const size_t known = in->hits.count;
 	int rc = ask_budget(in);
 
 	if (rc < 0 || !in->options->scan)
@@ -186,16 +82,15 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 	rc = scanner_scan(in->scanner, cls, text, len, in->options->budget, &matches);
 	if (rc == -EOVERFLOW)
 		return note_limit(in, "matches, or steps of one rule");
-	if (rc == 0 && matches.count > HITS_MAX - in->hits.count)
-		return note_limit(in, "matches");
 	if (rc == 0)
-		rc = hits_reserve(&in->hits, matches.count);
+		rc = hits_begin_form(&in->hits, matches.count, scanner_rule_count(in->scanner));
+	if (rc == -EOVERFLOW)
+		return note_limit(in, "matches");
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < matches.count; i++) {
 		const struct match *match = &matches.items[i];
 		struct hit hit = { .match = *match, .text = text, .start = match->start, .end = match->end };
-		struct hit *same;
 
 		if (match->start >= own || match->end <= match->start)
 			continue;
@@ -208,16 +103,9 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 			if (hit.end <= hit.start)
 				hit.end = hit.start + 1;
 		}
-		same = hits_overlapping(&in->hits, known, &hit);
-		if (same == NULL) {
-			in->hits.items[in->hits.count++] = hit;
-		} else if (same->match.severity < hit.match.severity) {
-			// What was a table cell in the source may be none in what is served.
-			same->match.severity = hit.match.severity;
-			same->match.context = hit.match.context;
-		}
+		hits_add(&in->hits, &hit);
 	}
-	hits_sort(&in->hits);
+	hits_end_form(&in->hits);
 	return 0;
 }
 
@@ -254,13 +142,11 @@ static void place_move(struct place *place, const char *data, size_t len, size_t
 static int take_findings(struct inspection *in, size_t max)
 {
 	struct place place = { .line = 1 };
+	struct hits_cursor cursor = { { 0 } };
+	const struct hit *hit;
 	int rc = 0;
 
-	if (in->hits.count == 0)
-		return 0;
-	qsort(in->hits.items, in->hits.count, sizeof(*in->hits.items), compare_places);
-	for (size_t i = 0; i < in->hits.count && i < max && rc == 0; i++) {
-		const struct hit *hit = &in->hits.items[i];
+	for (size_t i = 0; i < max && rc == 0 && (hit = hits_next(&in->hits, &cursor)) != NULL; i++) {
 		struct finding finding = {
 			.rule = scanner_rule(in->scanner, hit->match.rule),
 			.severity = hit->match.severity,

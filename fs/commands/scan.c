@@ -192,7 +192,7 @@ static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 		}
 		progress_clear(run);
 		// One path that fails must not keep the others from being looked at.
-		if (rc < 0 && rc != -ENOMEM && !ferror(run->writer.out)) {
+		if (rc < 0 && rc != -ENOMEM && !ferror(run->writer.out.file)) {
 			command_error("scan", error_text(&error, rc));
 			*ret_code = EXIT_USAGE;
 			rc = 0;

@@ -80,16 +80,6 @@ json_t *json_finding(const struct finding *finding)
 				      put(object, "approved", json_boolean(finding->approved)));
 }
 
-json_t *json_findings(const struct findings *findings)
-{
-	json_t *array = json_array();
-	bool complete = array != NULL;
-
-	for (size_t i = 0; complete && i < findings->count; i++)
-		complete = json_array_append_new(array, json_finding(&findings->items[i])) == 0;
-	return finish(array, complete);
-}
-
 static json_t *json_notice(const struct notice *notice)
 {
 	json_t *object = json_object();
@@ -152,7 +142,7 @@ json_t *json_file(const char *path, const struct snapshot *snapshot)
 				      (is_utf8(path) || put(object, "pathBytes", hex_value(path))) &&
 				      put(object, "class", json_text(file_class_name(report->cls))) &&
 				      put(object, "verdict", json_text(verdict_name(snapshot->verdict))) &&
-				      put(object, "findings", json_findings(&report->findings)) &&
+				      put(object, "findings", json_array()) &&
 				      put(object, "notices", json_notices(&report->notices)) &&
 				      put(object, "sanitize", json_sanitize(&report->stats)));
 }
@@ -203,7 +193,7 @@ int json_append(struct buf *buf, const json_t *value, bool line)
 
 	if (value == NULL)
 		return -ENOMEM;
-	rc = json_dump_callback(value, append_chunk, buf, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	rc = json_dump_callback(value, append_chunk, buf, JSON_FLAGS);
 	if (rc == 0 && line)
 		rc = buf_append_byte(buf, '\n');
 	if (rc == 0)

@@ -9,12 +9,13 @@
 #include "fs/snapshot.h"
 #include "policy/resolve.h"
 
+#define JSON_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY)
+
 // ruleId, category, severity, description, matchedText, position, lineNumber, byteOffset, stage, context, approved.
 json_t *json_finding(const struct finding *finding);
-json_t *json_findings(const struct findings *findings);
 json_t *json_notices(const struct notices *notices); // code, count, line, detail
 json_t *json_sanitize(const struct sanitize_stats *stats);
-// path, class, verdict, findings, notices, sanitize. A path that is not UTF-8 has its bad bytes as U+FFFD and "pathBytes" in hex.
+// path, class, verdict, findings, notices, sanitize; "findings" is empty: json_stream_findings() writes them into it. A path that is not UTF-8 has its bad bytes as U+FFFD and "pathBytes" in hex.
 json_t *json_file(const char *path, const struct snapshot *snapshot);
 // agent, skill (or null), profile, tools, excluded.
 json_t *json_policy(const char *agent, const char *skill, const char *profile,

@@ -3,18 +3,12 @@
 
 #include <errno.h>
 
-#include "fs/output/json.h"
 #include "sanitize/classify.h"
 #include "sanitize/cleanup.h"
 
 static int put(struct scan_writer *writer)
 {
-	size_t len = writer->line.len;
-
-	if (len > 0 && fwrite(writer->line.data, 1, len, writer->out) != len)
-		return -EIO;
-	buf_clear(&writer->line);
-	return 0;
+	return writer_flush(&writer->out);
 }
 
 // Takes the reference.
@@ -23,6 +17,14 @@ static int put_json(struct scan_writer *writer, json_t *value, bool line)
 	int rc = json_append(&writer->line, value, line);
 
 	json_decref(value);
+	return rc < 0 ? rc : put(writer);
+}
+
+// Takes the reference of `frame`, where the findings belong.
+static int put_file(struct scan_writer *writer, json_t *frame, const struct snapshot *snapshot, bool line)
+{
+	int rc = json_stream_findings(&writer->json, &writer->out, frame, &snapshot->report.findings, line);
+
 	return rc < 0 ? rc : put(writer);
 }
 
@@ -65,7 +67,7 @@ static int json_one(struct scan_writer *writer, const char *path, const struct s
 
 	(void)source;
 	(void)len;
-	return rc < 0 ? rc : put_json(writer, json_file(path, snapshot), false);
+	return rc < 0 ? rc : put_file(writer, json_file(path, snapshot), snapshot, false);
 }
 
 // The summary can only be known last, and a JSON object has no order.
@@ -88,12 +90,11 @@ static int json_body(struct scan_writer *writer, const struct snapshot *snapshot
 
 	(void)source;
 	(void)len;
-	return put_json(writer,
-			json_pack("{s:b, s:s, s:o, s:o}", "clean", clean, "verdict",
-				  verdict_name(snapshot->verdict), "findings",
-				  json_findings(&report->findings), "notices",
+	return put_file(writer,
+			json_pack("{s:b, s:s, s:[], s:o}", "clean", clean, "verdict",
+				  verdict_name(snapshot->verdict), "findings", "notices",
 				  json_notices(&report->notices)),
-			true);
+			snapshot, true);
 }
 
 static int jsonl_file(struct scan_writer *writer, const char *path, const struct snapshot *snapshot,
@@ -101,13 +102,13 @@ static int jsonl_file(struct scan_writer *writer, const char *path, const struct
 {
 	(void)source;
 	(void)len;
-	return put_json(writer, json_file(path, snapshot), true);
+	return put_file(writer, json_file(path, snapshot), snapshot, true);
 }
 
 static int text_one(struct scan_writer *writer, const char *path, const struct snapshot *snapshot,
 		    const char *source, size_t len)
 {
-	int rc = text_file(&writer->line, &writer->style, path, &snapshot->report, snapshot->verdict, source,
+	int rc = text_file(&writer->out, &writer->style, path, &snapshot->report, snapshot->verdict, source,
 			   len);
 
 	return rc < 0 ? rc : put(writer);
@@ -172,7 +173,9 @@ const struct scan_format *scan_format_find(const char *name)
 int scan_init(struct scan_writer *writer, FILE *out, const struct scan_format *format,
 	      const struct scanner *scanner, const struct text_style *style)
 {
-	*writer = (struct scan_writer){ .out = out, .format = format, .scanner = scanner, .style = *style };
+	*writer = (struct scan_writer){
+		.out = { &writer->line, out }, .format = format, .scanner = scanner, .style = *style
+	};
 	writer->summary.by_rule = calloc(scanner_rule_count(scanner) + 1, sizeof(uint64_t));
 	return writer->summary.by_rule == NULL ? -ENOMEM : 0;
 }
@@ -236,5 +239,6 @@ int scan_body(struct scan_writer *writer, const struct snapshot *snapshot, const
 void scan_release(struct scan_writer *writer)
 {
 	free(writer->summary.by_rule);
+	json_stream_release(&writer->json);
 	buf_release(&writer->line);
 }

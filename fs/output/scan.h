@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "fs/output/json_stream.h"
 #include "fs/output/text.h"
 
 struct scan_summary {
@@ -17,12 +18,13 @@ struct scan_summary {
 };
 
 struct scan_writer {
-	FILE *out; // borrowed
+	struct writer out; // of `line`, so the whole must stay where it is
 	const struct scan_format *format;
 	const struct scanner *scanner;
 	struct text_style style;
 	struct scan_summary summary;
 	struct buf line;
+	struct json_stream json;
 };
 
 struct scan_format {

@@ -44,6 +44,21 @@ bool text_character_hidden(uint32_t character)
 	return low < ARRAY_SIZE(ranges) && character >= ranges[low].first;
 }
 
+// A hostile line has hundreds of these, which is too many for printf.
+static int put_code(struct buf *buf, char kind, uint32_t code, size_t least)
+{
+	char text[16];
+	size_t at = sizeof(text);
+
+	text[--at] = '}';
+	for (size_t digits = 0; code > 0 || digits < least; digits++, code >>= 4)
+		text[--at] = "0123456789abcdef"[code & 15];
+	text[--at] = '{';
+	text[--at] = kind;
+	text[--at] = '\\';
+	return buf_append(buf, text + at, sizeof(text) - at);
+}
+
 static int put_escaped(struct buf *buf, const char *text, size_t size, uint32_t character)
 {
 	int rc = 0;
@@ -51,9 +66,9 @@ static int put_escaped(struct buf *buf, const char *text, size_t size, uint32_t 
 	if (character == '\t')
 		return buf_append_byte(buf, ' ');
 	if (character != UTF8_INVALID)
-		return buf_printf(buf, "\\u{%x}", (unsigned)character);
+		return put_code(buf, 'u', character, 1);
 	for (size_t i = 0; rc == 0 && i < size; i++)
-		rc = buf_printf(buf, "\\x{%02x}", (unsigned)(unsigned char)text[i]);
+		rc = put_code(buf, 'x', (unsigned char)text[i], 2);
 	return rc;
 }
 
@@ -65,8 +80,15 @@ int text_escape(struct buf *buf, const char *text, size_t len, size_t max)
 	// Runs of plain characters are copied at once.
 	while (rc == 0 && at < len && count < max) {
 		uint32_t character;
-		size_t size = utf8_decode(text + at, len - at, &character);
+		size_t size;
 
+		// Printable ASCII, mostly.
+		if ((unsigned char)text[at] - 0x20U < 0x5F) {
+			at++;
+			count++;
+			continue;
+		}
+		size = utf8_decode(text + at, len - at, &character);
 		if (character == UTF8_INVALID || text_character_hidden(character)) {
 			rc = buf_append(buf, text + plain, at - plain);
 			if (rc == 0)
@@ -279,15 +301,19 @@ static int put_notice(struct buf *buf, const struct text_style *style, const cha
 	return rc;
 }
 
-int text_file(struct buf *buf, const struct text_style *style, const char *path, const struct report *report,
-	      enum verdict verdict, const char *source, size_t len)
+int text_file(struct writer *writer, const struct text_style *style, const char *path,
+	      const struct report *report, enum verdict verdict, const char *source, size_t len)
 {
 	CLEANUP(buf) struct buf shown = BUF_INIT;
+	struct buf *buf = writer->text;
 	struct cursor cursor = { .text = source, .len = len };
 	int rc = text_escape(&shown, path, strlen(path), TEXT_NO_LIMIT);
 
-	for (size_t i = 0; rc == 0 && i < report->findings.count; i++)
+	for (size_t i = 0; rc == 0 && i < report->findings.count; i++) {
 		rc = put_finding(buf, style, shown.data, &report->findings.items[i], &cursor);
+		if (rc == 0)
+			rc = writer_step(writer);
+	}
 	for (size_t i = 0; rc == 0 && i < report->notices.count; i++) {
 		const struct notice *notice = &report->notices.items[i];
 		bool routine = text_notice_routine(notice->code);

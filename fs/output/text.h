@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fs/output/writer.h"
 #include "fs/snapshot.h"
 #include "sanitize/buf.h"
 
@@ -29,5 +30,5 @@ const char *text_notice(enum notice_code code);
 bool text_notice_routine(enum notice_code code);
 // `path:line:column: RULE severity: description`, the line with the match, and the notices worth telling. Nothing for a
 // file with nothing to say. `source` is the file as it was scanned, or NULL when it is not at hand: no lines are shown then.
-int text_file(struct buf *buf, const struct text_style *style, const char *path, const struct report *report,
-	      enum verdict verdict, const char *source, size_t len);
+int text_file(struct writer *writer, const struct text_style *style, const char *path,
+	      const struct report *report, enum verdict verdict, const char *source, size_t len);

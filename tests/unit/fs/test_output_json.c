@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fs/output/json.h"
+#include "fs/output/json_stream.h"
 #include "sanitize/cleanup.h"
 #include "sanitize/rules.h"
 
@@ -66,28 +66,102 @@ static void finding_has_the_promised_fields(void **state)
 		"\"byteOffset\":21,\"stage\":\"sanitized\",\"context\":\"fenced_code\",\"approved\":true}");
 }
 
-static void findings_without_any_are_an_empty_array(void **state)
+// An object with these findings, as it is streamed.
+static char *streamed(const struct findings *findings, FILE *file)
 {
-	struct findings findings = { NULL, 0, 0 };
+	static struct json_stream stream;
+	struct buf buf = BUF_INIT;
+	struct writer writer = { &buf, file };
 
-	(void)state;
-	assert_dumps(json_findings(&findings), "[]");
+	assert_int_equal(json_stream_findings(
+				 &stream, &writer,
+				 json_pack("{s:i, s:[], s:s}", "a", 1, "findings", "z", "\"findings\":[]"),
+				 findings, true),
+			 0);
+	json_stream_release(&stream);
+	return buf_detach(&buf);
 }
 
-static void findings_keep_their_order(void **state)
+static void findings_without_any_are_an_empty_array(void **state)
 {
-	char one[] = "one", two[] = "two";
-	struct finding items[] = { example_finding(one), example_finding(two) };
-	struct findings findings = { items, 2, 2 };
-	json_t *value = json_findings(&findings);
+	CLEANUP(free) char *text = streamed(&(struct findings){ NULL, 0, 0 }, NULL);
 
 	(void)state;
-	assert_int_equal(json_array_size(value), 2);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(value, 0), "matchedText")),
-			    "one");
-	assert_string_equal(json_string_value(json_object_get(json_array_get(value, 1), "matchedText")),
-			    "two");
-	json_decref(value);
+	assert_string_equal(text, "{\"a\":1,\"findings\":[],\"z\":\"\\\"findings\\\":[]\"}\n");
+}
+
+// The stream writes what a tree of all findings would dump to, whatever stands in them and whatever their order.
+static void streamed_findings_are_those_of_the_tree(void **state)
+{
+	static const char *const texts[] = { "",
+					     "xmrig",
+					     "\"matchedText\":\"\"",
+					     "a\\\x01\x1b\x7f",
+					     "caf\xc3\xa9 \xe2\x80\xae",
+					     "\xf3\xa0\x81\x81" };
+	static const struct rule odd = {
+		.id = "ODD",
+		.category = "odd",
+		.severity = SEVERITY_CRITICAL,
+		.description =
+			",\"matchedText\":\"\",\"position\":0,\"lineNumber\":0,\"byteOffset\":0 \xe2\x82\xac",
+		.pattern = "x",
+	};
+	struct finding items[600];
+	struct findings findings = { items, ARRAY_SIZE(items), ARRAY_SIZE(items) };
+	json_t *array = json_array();
+	CLEANUP(free) char *text = NULL, *tree = NULL;
+	struct buf expected = BUF_INIT;
+	unsigned seed = 7;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
+		seed = seed * 1103515245u + 12345u;
+		items[i] = (struct finding){
+			.rule = seed >> 16 & 1 ? &odd : &example,
+			.severity = seed >> 17 & 1 ? SEVERITY_WARN : SEVERITY_CRITICAL,
+			.matched_text = (char *)texts[(seed >> 18) % ARRAY_SIZE(texts)],
+			.position = i == 0 ? SIZE_MAX / 2 : seed >> 8,
+			.byte_offset = seed,
+			.line = i,
+			.stage = seed >> 21 & 1 ? STAGE_RAW : STAGE_SANITIZED,
+			.context = (enum context)(seed >> 22 & 7),
+			.approved = seed >> 25 & 1,
+		};
+		assert_int_equal(json_array_append_new(array, json_finding(&items[i])), 0);
+	}
+	text = streamed(&findings, NULL);
+	tree = dumped(array);
+	assert_int_equal(
+		buf_printf(&expected, "{\"a\":1,\"findings\":%s,\"z\":\"\\\"findings\\\":[]\"}\n", tree), 0);
+	assert_string_equal(text, expected.data);
+	buf_release(&expected);
+}
+
+static void stream_into_a_file_keeps_little(void **state)
+{
+	char one[] = "one";
+	struct finding items[2000];
+	struct findings findings = { items, ARRAY_SIZE(items), ARRAY_SIZE(items) };
+	FILE *file = tmpfile();
+	CLEANUP(free) char *whole = NULL, *rest = NULL, *read_back = NULL;
+	size_t len;
+
+	(void)state;
+	assert_non_null(file);
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++)
+		items[i] = example_finding(one);
+	whole = streamed(&findings, NULL);
+	rest = streamed(&findings, file);
+	assert_true(strlen(rest) < 70000);
+	len = (size_t)ftell(file);
+	rewind(file);
+	read_back = calloc(strlen(whole) + 1, 1);
+	assert_int_equal(fread(read_back, 1, len, file), len);
+	assert_int_equal(len + strlen(rest), strlen(whole));
+	assert_memory_equal(read_back, whole, len);
+	assert_string_equal(rest, whole + len);
+	(void)fclose(file);
 }
 
 static void notices_without_line_and_detail_say_null(void **state)
@@ -241,7 +315,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finding_has_the_promised_fields),
 		cmocka_unit_test(findings_without_any_are_an_empty_array),
-		cmocka_unit_test(findings_keep_their_order),
+		cmocka_unit_test(streamed_findings_are_those_of_the_tree),
+		cmocka_unit_test(stream_into_a_file_keeps_little),
 		cmocka_unit_test(notices_without_line_and_detail_say_null),
 		cmocka_unit_test(sanitize_has_the_promised_fields),
 		cmocka_unit_test(file_has_the_promised_fields),

@@ -100,8 +100,8 @@ static void assert_reports(const struct report *report, enum verdict verdict, bo
 	struct text_style style = { .verbose = verbose };
 	CLEANUP(buf) struct buf buf = BUF_INIT;
 
-	assert_int_equal(text_file(&buf, &style, "a\x1b.md", report, verdict, source,
-				   source == NULL ? 0 : strlen(source)),
+	assert_int_equal(text_file(&(struct writer){ .text = &buf }, &style, "a\x1b.md", report, verdict,
+				   source, source == NULL ? 0 : strlen(source)),
 			 0);
 	assert_string_equal(buf.data == NULL ? "" : buf.data, expected);
 }
@@ -146,7 +146,9 @@ static void file_with_a_long_line_is_clipped(void **state)
 	for (int i = 0; i < 100000; i++)
 		assert_int_equal(buf_append_byte(&source, 'y'), 0);
 	items[0] = finding_at(source.data, "bad", 1);
-	assert_int_equal(text_file(&out, &style, "a", &report, VERDICT_CRITICAL, source.data, source.len), 0);
+	assert_int_equal(text_file(&(struct writer){ .text = &out }, &style, "a", &report, VERDICT_CRITICAL,
+				   source.data, source.len),
+			 0);
 	assert_true(out.len < 400);
 	assert_non_null(strstr(out.data, ":1:100001: "));
 	assert_non_null(strstr(out.data, "…xxx"));
