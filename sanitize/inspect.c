@@ -11,7 +11,7 @@
 #include "sanitize/classify.h"
 #include "sanitize/cleanup.h"
 #include "sanitize/hits.h"
-#include "sanitize/utf8.h"
+#include "sanitize/place.h"
 
 // Findings told of a file that hit a limit: it has had its share of time.
 #define FINDINGS_GIVEN_UP 1000
@@ -107,35 +107,6 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 	}
 	hits_end_form(&in->hits);
 	return 0;
-}
-
-// Code points and lines up to places that only go forward.
-struct place {
-	size_t at;
-	size_t position;
-	size_t line;
-};
-
-static void place_move(struct place *place, const char *data, size_t len, size_t to)
-{
-	const char *from, *end;
-	size_t start = to;
-	uint32_t character;
-
-	// A place inside a character is that of the character.
-	while (start > place->at && to - start < 3 && utf8_is_continuation(data[start]))
-		start--;
-	if (start < to && utf8_decode(data + start, len - start, &character) > to - start &&
-	    character != UTF8_INVALID)
-		to = start;
-	from = data + place->at;
-	end = data + to;
-	place->position += utf8_count(from, (size_t)(end - from));
-	while (from < end && (from = memchr(from, '\n', (size_t)(end - from))) != NULL) {
-		place->line++;
-		from++;
-	}
-	place->at = to;
 }
 
 // The first `max` findings.
