@@ -6,15 +6,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "sanitize/budget.h"
 
 struct cpu_budget {
 	struct budget budget; // for inspect(); points to the rest, so the whole must stay where it is
-	struct timespec end;  // of CLOCK_THREAD_CPUTIME_ID
-	bool spent;           // stays so
-	char limit[48];       // "2000 ms of CPU time (mount.scanTimeMs)"
+	int64_t end;          // of the thread's CPU time, ns
+	int64_t not_before; // of a cheaper clock, which goes at least as fast: before it `end` cannot be reached
+	bool spent;         // stays so
+	char limit[48];     // "2000 ms of CPU time (mount.scanTimeMs)"
 };
 
 // From now on, for the calling thread only.

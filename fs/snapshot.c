@@ -2,6 +2,7 @@
 #include "fs/snapshot.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,12 @@
 #include "sanitize/cleanup.h"
 
 #define READ_TRIES 4 // the first and three more
+#define PIECE      ((size_t)256 << 10)
+
+static inline void cleanup_hash(struct hash_state **state)
+{
+	hash_free(*state);
+}
 
 struct identity identity_of(const struct stat *st)
 {
@@ -31,6 +38,40 @@ bool identity_equal(const struct identity *a, const struct identity *b)
 	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
+// One version of a file: its report and what is served. Both are empty until it was read to the end.
+struct version {
+	struct stat st;
+	bool inspected;
+	struct report report;
+	struct buf body;
+	char hash[HASH_TEXT_SIZE]; // of the body, when `hashed`
+	bool hashed;
+};
+
+static inline void cleanup_version(struct version *version)
+{
+	if (version->inspected)
+		report_release(&version->report);
+	buf_release(&version->body);
+}
+
+struct build {
+	const struct snapshot_context *context;
+	const struct inspect_options *options;
+	const char *name;
+	bool keep; // the body is wanted
+};
+
+static ssize_t read_some(int fd, char *data, size_t len)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, data, len);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
 static int read_all(int fd, size_t max, size_t expect, struct buf *ret)
 {
 	int rc = buf_reserve(ret, expect + 1);
@@ -43,11 +84,9 @@ static int read_all(int fd, size_t max, size_t expect, struct buf *ret)
 		rc = buf_reserve(ret, 4096);
 		if (rc < 0)
 			return rc;
-		got = read(fd, ret->data + ret->len, ret->cap - ret->len - 1);
-		if (got < 0 && errno == EINTR)
-			continue;
+		got = read_some(fd, ret->data + ret->len, ret->cap - ret->len - 1);
 		if (got < 0)
-			return -errno;
+			return (int)got;
 		if (got == 0)
 			break;
 		ret->len += (size_t)got;
@@ -57,35 +96,100 @@ static int read_all(int fd, size_t max, size_t expect, struct buf *ret)
 	return rc;
 }
 
-// Reads one version of the file: what stood in it between two equal looks at its identity. -ESTALE when it keeps changing.
-static int read_version(int dir_fd, const char *name, size_t max, struct stat *ret_stat, struct buf *ret)
+// Reads and inspects in pieces. -EFBIG when there is more than `max`, now.
+static int inspect_pieces(const struct build *build, int fd, size_t max, struct version *version,
+			  size_t *ret_len)
 {
+	CLEANUP(inspector) struct inspector *inspector = NULL;
+	CLEANUP(hash) struct hash_state *hash = hash_begin();
+	CLEANUP(free) char *piece = malloc(PIECE);
+	size_t len = 0;
+	int rc;
+
+	if (hash == NULL || piece == NULL)
+		return -ENOMEM;
+	rc = inspector_begin(build->context->scanner, build->options, build->name, build->keep, &inspector);
+	while (rc == 0) {
+		ssize_t got = read_some(fd, piece, PIECE);
+
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			break;
+		len += (size_t)got;
+		if (len > max)
+			return -EFBIG;
+		hash_update(hash, piece, (size_t)got);
+		rc = inspector_feed(inspector, piece, (size_t)got);
+	}
+	// After a limit the rest is of no interest.
+	*ret_len = rc == -EOVERFLOW ? SIZE_MAX : len;
+	if (rc == 0 || rc == -EOVERFLOW)
+		rc = inspector_end(inspector, &version->report, &version->body);
+	if (rc < 0)
+		return rc;
+	version->inspected = true;
+	version->hashed = version->report.verbatim;
+	hash_end(hash, version->hash);
+	return 0;
+}
+
+// Reads and inspects one version of the file: what stood in it between two equal looks at its identity. -ESTALE when it
+// keeps changing.
+static int read_version(const struct build *build, int dir_fd, struct version *ret)
+{
+	const size_t max = (size_t)build->context->config->mount.max_file_size;
+
 	for (int i = 0; i < READ_TRIES; i++) {
-		CLEANUP(fd) int fd = source_open_file(dir_fd, name);
+		CLEANUP(fd) int fd = source_open_file(dir_fd, build->name);
+		CLEANUP(version) struct version version = { .inspected = false };
 		struct identity before, after;
+		bool large;
+		size_t len = 0;
 		struct stat st;
 		int rc;
 
 		if (fd < 0)
 			return fd;
-		rc = source_stat(fd, &st);
+		rc = source_stat(fd, &version.st);
 		if (rc < 0)
 			return rc;
-		*ret_stat = st;
-		if (!S_ISREG(st.st_mode))
+		ret->st = version.st;
+		if (!S_ISREG(version.st.st_mode))
 			return -ENXIO;
-		if ((uint64_t)st.st_size > max)
+		if ((uint64_t)version.st.st_size > max)
 			return -EFBIG;
-		before = identity_of(&st);
-		buf_clear(ret);
-		rc = read_all(fd, max, (size_t)st.st_size, ret);
+		before = identity_of(&version.st);
+		large = (uint64_t)version.st.st_size > INSPECT_WHOLE;
+		if (large) {
+			rc = inspect_pieces(build, fd, max, &version, &len);
+		} else {
+			rc = read_all(fd, max, (size_t)version.st.st_size, &version.body);
+			len = version.body.len;
+		}
 		if (rc < 0 && rc != -EFBIG)
 			return rc;
 		if (source_stat(fd, &st) < 0)
 			continue;
 		after = identity_of(&st);
-		if (rc == 0 && identity_equal(&before, &after) && ret->len == (size_t)st.st_size)
-			return 0;
+		if (rc < 0 || !identity_equal(&before, &after) ||
+		    (len != (size_t)st.st_size && len != SIZE_MAX))
+			continue;
+		if (!large) {
+			rc = inspect(build->context->scanner, build->options, build->name, version.body.data,
+				     len, &version.report);
+			if (rc < 0)
+				return rc;
+			version.inspected = true;
+		}
+		if (!version.report.verbatim) {
+			buf_release(&version.body);
+			version.body = version.report.body;
+			version.report.body = BUF_INIT;
+		}
+		*ret = version;
+		version = (struct version){ .inspected = false };
+		return 0;
 	}
 	return -ESTALE;
 }
@@ -180,12 +284,13 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 		   struct snapshot **ret, struct buf *ret_body)
 {
 	CLEANUP(snapshot) struct snapshot *snapshot = snapshot_new(path);
-	CLEANUP(buf) struct buf source = BUF_INIT;
-	CLEANUP(buf) struct buf body = BUF_INIT;
+	CLEANUP(version) struct version version = { .inspected = false };
 	struct inspect_options options = {
 		.max_body_length = context->agent->max_body_length,
 		.scan = context->agent->scanning_enabled,
 	};
+	const bool is_manifest = classify_is_skill_md(name);
+	const struct build build = { context, &options, name, ret_body != NULL || is_manifest };
 	struct cpu_budget budget;
 	enum verdict verdict;
 	int rc;
@@ -196,9 +301,10 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 	options.budget = &budget.budget;
 	options.budget_text = budget.limit;
 	options.has_class = config_class(context->config, path, &options.cls);
-	rc = read_version(dir_fd, name, (size_t)context->config->mount.max_file_size, &snapshot->st, &source);
+	rc = read_version(&build, dir_fd, &version);
 	if (rc == -ENOMEM)
 		return rc;
+	snapshot->st = version.st;
 	snapshot->identity = identity_of(&snapshot->st);
 	if (rc < 0) {
 		snapshot->report.cls = options.has_class ? options.cls : classify(name, "", 0);
@@ -209,31 +315,25 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 		return 0;
 	}
 
-	rc = inspect(context->scanner, &options, name, source.data, source.len, &snapshot->report);
-	if (rc == -EFBIG) {
-		rc = notices_add(&snapshot->report.notices, NOTICE_SCAN_LIMIT, 1, 0, "size of the body");
-		if (rc < 0)
-			return rc;
-		*ret = take(snapshot);
-		return 0;
-	}
-	if (rc < 0)
-		return rc;
-	body = snapshot->report.verbatim ? source : snapshot->report.body;
-	*(snapshot->report.verbatim ? &source : &snapshot->report.body) = BUF_INIT;
+	snapshot->report = version.report;
+	version.inspected = false; // the report is the snapshot's
 	verdict = verdict_decide(context->config, context->agent, &snapshot->report);
 	if (!verdict_hides(verdict)) {
-		snapshot->size = body.len;
-		hash_text(body.data, body.len, snapshot->hash);
-		if (classify_is_skill_md(name)) {
-			rc = skill_tools(context, body.data, body.len, snapshot);
+		// What came in pieces and is served as it came may not have been kept.
+		snapshot->size = version.hashed ? snapshot->report.stats.source_size : version.body.len;
+		if (version.hashed)
+			memcpy(snapshot->hash, version.hash, sizeof(snapshot->hash));
+		else
+			hash_text(version.body.data, version.body.len, snapshot->hash);
+		if (is_manifest) {
+			rc = skill_tools(context, version.body.data, version.body.len, snapshot);
 			if (rc < 0)
 				return rc;
 		}
 		if (ret_body != NULL) {
 			buf_release(ret_body);
-			*ret_body = body;
-			body = BUF_INIT;
+			*ret_body = version.body;
+			version.body = BUF_INIT;
 		}
 	}
 	snapshot->verdict = verdict;

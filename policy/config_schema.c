@@ -359,7 +359,7 @@ static const struct key security_keys[] = {
 };
 static const struct key class_value = { "", KEY_CHOICE, FIELD(class_override, cls), .choices = file_classes };
 static const struct key mount_keys[] = {
-	{ "maxFileSize", KEY_SIZE, FIELD(config, mount.max_file_size), .min = 1, .max = 1 * GIB,
+	{ "maxFileSize", KEY_SIZE, FIELD(config, mount.max_file_size), .min = 1, .max = 2 * GIB,
 	  .fallback = 64 * MIB },
 	{ "cacheSize", KEY_SIZE, FIELD(config, mount.cache_size), .min = 1 * MIB, .max = 16 * TIB,
 	  .fallback = 64 * MIB },

@@ -106,15 +106,30 @@ static bool is_portable_executable(const char *data, size_t len)
 	return len >= 64 && data[0] == 'M' && data[1] == 'Z' && memchr(data, '\0', 64) != NULL;
 }
 
-// PDF and ar begin with plain letters, but nobody writes them by accident.
+// What no byte behind can change. PDF and ar begin with plain letters, but nobody writes them by accident.
+static bool is_surely_binary(const char *data, size_t len)
+{
+	return find_magic(data, len) != NULL || is_portable_executable(data, len) ||
+	       memchr(data, '\0', len) != NULL;
+}
+
 static bool looks_binary(const char *data, size_t len)
 {
-	if (find_magic(data, len) != NULL || is_portable_executable(data, len))
-		return true;
-	if (memchr(data, '\0', len) != NULL)
+	if (is_surely_binary(data, len))
 		return true;
 	// Random bytes are no UTF-8 for nearly a half; a text of another age has a few such letters.
 	return utf8_count_invalid(data, len) > len / 4;
+}
+
+static bool is_script(const char *data, size_t len)
+{
+	return len >= 2 && data[0] == '#' && data[1] == '!';
+}
+
+bool classify_is_binary_already(const char *name, const char *data, size_t len)
+{
+	return classify_name(name) == NAME_SAYS_NOTHING && !is_script(data, len) && len > 0 &&
+	       is_surely_binary(data, len);
 }
 
 enum file_class classify(const char *name, const char *data, size_t len)
@@ -129,7 +144,7 @@ enum file_class classify(const char *name, const char *data, size_t len)
 	}
 	if (len == 0)
 		return CLASS_PROSE;
-	if (len >= 2 && data[0] == '#' && data[1] == '!')
+	if (is_script(data, len))
 		return CLASS_CODE;
 	return looks_binary(data, len) ? CLASS_BINARY : CLASS_PROSE;
 }

@@ -15,6 +15,8 @@ enum file_class classify(const char *name, const char *data, size_t len);
 enum name_claim { NAME_SAYS_NOTHING, NAME_PROSE, NAME_CODE };
 enum name_claim classify_name(const char *name);
 bool classify_is_skill_md(const char *name); // SKILL.md in any letter case
+// Whether the beginning of a file settles that it is binary: a magic number or a NUL, under a name that claims no text.
+bool classify_is_binary_already(const char *name, const char *data, size_t len);
 bool classify_is_archive(const char *name, const char *data, size_t len);
 // Whether a file of class binary reads as text all the same, to a person or an agent that looks at it: wide
 // characters (UTF-16, UTF-32), or text with a few odd bytes. Its sanitized copy is then worth a scan.

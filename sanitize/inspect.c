@@ -13,9 +13,6 @@
 #include "sanitize/hits.h"
 #include "sanitize/place.h"
 
-// Findings told of a file that hit a limit: it has had its share of time.
-#define FINDINGS_GIVEN_UP 1000
-
 static inline void cleanup_matches(struct matches *matches)
 {
 	matches_release(matches);
@@ -53,14 +50,18 @@ static inline void cleanup_inspection(struct inspection *inspection)
 	cleaned_release(&inspection->copy);
 }
 
+int report_note_limit(struct report *report, const struct inspect_options *options, const char *what)
+{
+	if (budget_is_spent(options->budget))
+		what = options->budget_text != NULL ? options->budget_text : "time";
+	return notices_add(&report->notices, NOTICE_SCAN_LIMIT, 1, 0, what);
+}
+
 // A limit was hit: -EOVERFLOW, which ends the inspection, or -ENOMEM.
 static int note_limit(struct inspection *in, const char *what)
 {
-	int rc;
+	int rc = report_note_limit(&in->report, in->options, what);
 
-	if (budget_is_spent(in->options->budget))
-		what = in->options->budget_text != NULL ? in->options->budget_text : "time";
-	rc = notices_add(&in->report.notices, NOTICE_SCAN_LIMIT, 1, 0, what);
 	return rc < 0 ? rc : -EOVERFLOW;
 }
 

@@ -94,7 +94,8 @@ static int show_path(struct scan_run *run, const char *below)
 	return rc < 0 ? rc : buf_printf(&run->path, "/%s", below);
 }
 
-// The scanned bytes again, to show lines of them; nothing when the file is no longer what was scanned.
+// The scanned bytes again, to show lines of them; nothing when the file is no longer what was scanned, or when it is a
+// large binary: it has no lines, and was not kept in memory for that reason.
 static void read_source(struct scan_run *run, const struct source_entry *entry,
 			const struct snapshot *snapshot)
 {
@@ -104,6 +105,8 @@ static void read_source(struct scan_run *run, const struct source_entry *entry,
 
 	buf_clear(&run->source);
 	if (fd < 0 || source_stat(fd, &st) < 0)
+		return;
+	if (snapshot->report.cls == CLASS_BINARY && st.st_size > (off_t)INSPECT_WHOLE)
 		return;
 	identity = identity_of(&st);
 	if (!identity_equal(&identity, &snapshot->identity) || st.st_size < 0 ||
