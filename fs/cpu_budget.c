@@ -38,12 +38,13 @@ static bool is_spent(void *opaque)
 
 void cpu_budget_begin(struct cpu_budget *budget, uint32_t ms)
 {
-	const int64_t now = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	const int64_t now = read_clock(CLOCK_THREAD_CPUTIME_ID), wall = read_clock(CLOCK_MONOTONIC_COARSE);
 
-	// The first question reads both clocks.
-	*budget = (struct cpu_budget){ .not_before = INT64_MIN, .spent = now == INT64_MAX };
-	if (!budget->spent)
+	*budget = (struct cpu_budget){ .spent = now == INT64_MAX || wall == INT64_MAX };
+	if (!budget->spent) {
 		budget->end = now + (int64_t)ms * NS_PER_MS;
+		budget->not_before = wall + (int64_t)ms * NS_PER_MS;
+	}
 	(void)snprintf(budget->limit, sizeof(budget->limit), "%" PRIu32 " ms of CPU time (mount.scanTimeMs)",
 		       ms);
 	budget->budget = (struct budget){ .is_spent = is_spent, .clock = budget };
