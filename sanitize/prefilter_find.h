@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two ways to search share. Private to prefilter*.c.
+// A prefilter as it is built, and what its two ways to search share. Private to prefilter*.c.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "sanitize/anchor.h"
+#include "sanitize/prefilter.h"
 
 #define PREFILTER_WINDOW  4
 #define PREFILTER_BUCKETS 8
@@ -54,7 +57,7 @@ struct prefilter_hit {
 #define PREFILTER_HITS       (2 * PREFILTER_BLOCK_HITS)
 
 // Looks at the blocks from `at` on, to `end` or until PREFILTER_BLOCKS are found. `end` - `at` is a multiple of the
-// block, and three more bytes can be read behind `end`. `before`: the half before `at` is full. Gives the place reached.
+// block, and PREFILTER_BEHIND more bytes can be read behind `end`. `before`: the half before `at` is full. Gives the place reached.
 typedef size_t prefilter_find(const struct prefilter_tables *tables, const char *text, size_t at, size_t end,
 			      bool before, struct prefilter_block *blocks, size_t *ret_count);
 
@@ -70,3 +73,41 @@ prefilter_narrow prefilter_narrow_scalar;
 prefilter_find prefilter_find_avx2;
 prefilter_narrow prefilter_narrow_avx2;
 bool prefilter_has_avx2(void);
+
+// Bytes of an anchor compared as one word.
+#define COMPARED 8
+_Static_assert(ANCHOR_SETS == COMPARED, "an anchor is compared as one word and its sets");
+// An anchor as it is compared: small, since most of them are compared and few fit.
+struct check {
+	uint64_t value, mask; // of the bytes that are letters or single
+	uint32_t owner;
+	uint16_t first_set; // what else must hold
+	uint8_t set_count;
+	uint8_t shift; // from the window back to the start
+	bool at_word_start;
+};
+
+struct set_check {
+	struct byte_set set;
+	size_t place;
+};
+
+struct run_check {
+	struct byte_set set;
+	size_t owner, min;
+};
+
+struct prefilter {
+	prefilter_find *find;
+	prefilter_narrow *narrow;
+	enum prefilter_kind kind;
+	struct prefilter_tables tables;
+	struct check *checks; // by bucket
+	struct set_check *sets;
+	size_t set_count;
+	size_t bucket_start[PREFILTER_BUCKETS + 1];
+	struct prefilter_lines lines;
+	struct run_check runs[PREFILTER_RUNS_MAX];
+	size_t run_count;
+	bool word[256];
+};

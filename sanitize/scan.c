@@ -16,6 +16,7 @@
 
 #include "sanitize/buf.h"
 #include "sanitize/cleanup.h"
+#include "sanitize/printable.h"
 #include "sanitize/scanner.h"
 #include "sanitize/utf8.h"
 
@@ -299,23 +300,6 @@ static int scan_stretch(struct run *run, enum rules_meant meant, enum file_class
 
 // -------------------------------------------------------------- binary files
 
-static bool is_printable(char c)
-{
-	return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r';
-}
-
-// Length of the printable character at `data`, 0 when there is none.
-static size_t printable_length(const char *data, size_t len)
-{
-	uint32_t character;
-	size_t width;
-
-	if ((unsigned char)*data < 0x80)
-		return is_printable(*data);
-	width = utf8_decode(data, len, &character);
-	return character != UTF8_INVALID && character >= 0xA0 ? width : 0;
-}
-
 // Length of the printable character that ends at `end`, 0 when there is none.
 static size_t printable_length_before(const char *data, size_t end)
 {
@@ -323,7 +307,7 @@ static size_t printable_length_before(const char *data, size_t end)
 	size_t width = utf8_decode_last(data, end, &character);
 
 	if (character < 0x80)
-		return is_printable((char)character);
+		return printable_ascii((char)character);
 	return character != UTF8_INVALID && character >= 0xA0 ? width : 0;
 }
 
