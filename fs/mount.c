@@ -17,6 +17,7 @@
 #include "fs/launcher.h"
 #include "fs/mount_options.h"
 #include "fs/runtime.h"
+#include "policy/rule_cost.h"
 #include "sanitize/cleanup.h"
 
 static void daemon_release(struct daemon *daemon)
@@ -278,6 +279,8 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 		rc = sandbox_detect(&daemon->sandbox);
 	if (rc == 0)
 		rc = strv_copy(&daemon->warnings, &daemon->config->warnings);
+	if (rc == 0)
+		rc = rule_cost_warn(daemon->scanner, &daemon->warnings);
 	if (rc == 0 && !scanner_has_jit(daemon->scanner))
 		rc = strv_add(&daemon->warnings, "PCRE2 has no JIT here: scanning is slower");
 	return rc;

@@ -221,6 +221,11 @@ bool scanner_has_jit(const struct scanner *scanner)
 	return scanner->jit;
 }
 
+bool scanner_has_avx2(const struct scanner *scanner)
+{
+	return prefilter_kind(scanner->prefilter) == PREFILTER_AVX2;
+}
+
 const char *scanner_ruleset(const struct scanner *scanner)
 {
 	return scanner->ruleset;

@@ -5,15 +5,18 @@
 
 #include "fs/commands/command.h"
 #include "policy/config.h"
+#include "policy/rule_cost.h"
 #include "sanitize/cleanup.h"
 #include "sanitize/scan.h"
 
 // Custom rules are part of the configuration: one that does not compile must not be found out at mount time.
-static int compile_rules(const struct config *config, struct error *error)
+static int compile_rules(struct config *config, struct error *error)
 {
 	struct scanner *scanner = NULL;
 	int rc = scanner_new(config->custom_rules, config->custom_rule_count, &scanner, error);
 
+	if (rc == 0)
+		rc = rule_cost_warn(scanner, &config->warnings);
 	scanner_free(scanner);
 	return rc;
 }

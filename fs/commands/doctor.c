@@ -212,8 +212,8 @@ static void check_rules(struct doctor *doctor)
 		say(doctor, HEALTH_FAIL, "rules", "mend rules.custom in the configuration", "%s",
 		    error_text(&error, rc));
 	else if (scanner_has_jit(scanner))
-		say(doctor, HEALTH_OK, "rules", NULL, "%zu, compiled to machine code",
-		    scanner_rule_count(scanner));
+		say(doctor, HEALTH_OK, "rules", NULL, "%zu, compiled to machine code, %s AVX2",
+		    scanner_rule_count(scanner), scanner_has_avx2(scanner) ? "with" : "without");
 	else
 		say(doctor, HEALTH_WARN, "rules",
 		    "a libpcre2 with JIT, and a policy that allows executable memory",

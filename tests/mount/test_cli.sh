@@ -363,6 +363,11 @@ is "$out" ""
 printf 'rules:\n  custom:\n    - {id: BROKEN_RULE, category: house, severity: warn, pattern: "(", description: d}\n' >broken.yaml
 run 1 config check broken.yaml
 has "$err" "BROKEN_RULE"
+printf 'rules:\n  custom:\n    - {id: SLOW_RULE, category: house, severity: warn, pattern: ".*end", description: d}\n' >slow.yaml
+run 0 config check slow.yaml
+has "$err" "SLOW_RULE: each text is searched for it alone"
+run 0 config check rules.yaml
+lacks "$err" "HOUSE_WORD"
 run 2 config check no-such-file
 run 2 config check .
 run 2 config check

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "sanitize/buf.h"
+#include "sanitize/prefilter.h"
 #include "sanitize/scan.h"
 
 #define TABLE "| Name | Note |\n| --- | --- |\n"
@@ -480,11 +481,30 @@ static void rules_table_is_the_products(void **state)
 	assert_null(rule_find("NO_SUCH_RULE"));
 }
 
+// All rules of the table are looked for in one pass, and none so often that it would slow it down.
+static void rules_all_have_anchors(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < rule_count; i++) {
+		struct anchor anchors[ANCHORS_MAX];
+		size_t count = anchors_read(rules[i].anchors != NULL ? rules[i].anchors : rules[i].pattern,
+					    rules[i].case_sensitive, anchors);
+
+		assert_false(scanner_rule_is_plain(scanner, i));
+		if (count == 0 || anchors_frequency(anchors, count) > 8192)
+			fail_msg("%s: %zu anchors, %.0f places in a MiB", rules[i].id, count,
+				 anchors_frequency(anchors, count));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_accept_and_refuse_as_promised),
 		cmocka_unit_test(rules_every_one_has_both_kinds_of_cases),
+		cmocka_unit_test(rules_all_have_anchors),
 		cmocka_unit_test(rules_table_is_the_products),
 	};
 
