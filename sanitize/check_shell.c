@@ -12,6 +12,8 @@
 #define POSITIONALS_MAX 2
 #define ARGUMENT_MAX    256
 #define GROUP_MAX       8
+// How far a tick is looked for byte by byte.
+#define TICK_NEAR 64
 // Quoted text longer than this is none.
 #define QUOTED_MAX 256
 
@@ -182,15 +184,22 @@ static bool has_blank_line(const struct scan_text *text, size_t start, size_t en
 	return false;
 }
 
-// Whether a tick that may open a span stands before `at`, with no blank line between: spans don't cross one. Runs of
-// ticks open none, unless a backslash takes one away. `at` does not go backwards.
-static bool tick_is_open(const struct scan_text *text, size_t at)
-{
-	struct scan_memo *memo = text->memo;
-	size_t from = memo->ticks.at, end = at;
-	const char *data = text->data;
+// What stands before `at` and not before `from`: a tick that may open a span, a blank line behind it, or neither. Runs
+// of ticks open none, unless a backslash takes one away.
+enum before { BEFORE_NOTHING, BEFORE_TICK, BEFORE_BLANK_LINE };
 
-	memo->ticks.at = at;
+static enum before look_before(const struct scan_text *text, size_t from, size_t at)
+{
+	const char *data = text->data;
+	size_t nearest = at > from + TICK_NEAR ? at - TICK_NEAR : from, end = at;
+
+	// Most fences open behind a blank line.
+	for (; end > nearest; end--) {
+		if (data[end - 1] == '`' || (data[end - 1] == '\n' && end < at && data[end] == '\n'))
+			break;
+	}
+	if (end > nearest && data[end - 1] == '\n')
+		return BEFORE_BLANK_LINE;
 	while (end > from) {
 		const char *tick = memrchr(data + from, '`', end - from);
 		size_t last, first;
@@ -200,13 +209,25 @@ static bool tick_is_open(const struct scan_text *text, size_t at)
 		last = first = (size_t)(tick - data);
 		while (first > from && data[first - 1] == '`')
 			first--;
-		if (first == last || (first > 0 && data[first - 1] == '\\')) {
-			memo->ticks.open = !has_blank_line(text, last, at);
-			return memo->ticks.open;
-		}
+		if (first == last || (first > 0 && data[first - 1] == '\\'))
+			return has_blank_line(text, last, at) ? BEFORE_BLANK_LINE : BEFORE_TICK;
+		// From the fence on a blank line may be near again.
+		if (first > from + 1 && data[first - 1] == '\n' && data[first - 2] == '\n')
+			return BEFORE_BLANK_LINE;
 		end = first;
 	}
-	memo->ticks.open = memo->ticks.open && !has_blank_line(text, from, at);
+	return has_blank_line(text, from, at) ? BEFORE_BLANK_LINE : BEFORE_NOTHING;
+}
+
+// Whether a span may be open at `at`, which does not go backwards: spans don't cross a blank line.
+static bool tick_is_open(const struct scan_text *text, size_t at)
+{
+	struct scan_memo *memo = text->memo;
+	enum before before = look_before(text, memo->ticks.at, at);
+
+	memo->ticks.at = at;
+	if (before != BEFORE_NOTHING)
+		memo->ticks.open = before == BEFORE_TICK;
 	return memo->ticks.open;
 }
 
