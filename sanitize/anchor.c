@@ -82,18 +82,6 @@ static bool set_is_word(const struct byte_set *set)
 	return true;
 }
 
-// The end of a text counts as NUL. A text may also be a stretch of a binary file, which any byte that is not
-// printable ends.
-static void set_add_ends(struct byte_set *set)
-{
-	if (!byte_set_has(set, '\0'))
-		return;
-	set_add_range(set, 0x00, 0x08);
-	set_add_range(set, 0x0B, 0x0C);
-	set_add_range(set, 0x0E, 0x1F);
-	set_add_range(set, 0x7F, 0xFF);
-}
-
 // ------------------------------------------------------------------- syntax
 
 // Behind the class that opens at `at`.
@@ -299,7 +287,6 @@ static bool read_set(const struct reader *reader, const char **at, const char *e
 	}
 	if (!reader->case_sensitive)
 		set_fold(&set);
-	set_add_ends(&set);
 	*ret = set;
 	return true;
 }

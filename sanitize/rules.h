@@ -35,7 +35,9 @@ struct rule {
 	const char *pattern; // PCRE2, byte mode, linear by construction
 	bool case_sensitive;
 	// The rest is needed only where the pattern alone would be slow or can't say it.
-	const char *anchors; // how each match begins (anchor.h), when the pattern does not say it well enough
+	// How each match begins (anchor.h), when the pattern does not say it well enough. A place behind the shortest
+	// match must be a negated class: a text ends there, or a stretch of text in a binary file.
+	const char *anchors;
 	rule_locate *locate; // `anchors` fit inside a match and not always where it begins
 	rule_glance *glance;
 	rule_check *check;
