@@ -9,19 +9,10 @@
 
 #define MARKER_LEN (sizeof(TRUNCATED_MARKER) - 1)
 
-// Where the character number `characters` of text[start..len) begins; `len` when there are not as many.
 static size_t skip_characters(const char *text, size_t start, size_t len, size_t characters)
 {
-	size_t at = start;
-
-	if (len - start <= characters)
-		return len;
-	while (at < len) {
-		if (!utf8_is_continuation(text[at]) && characters-- == 0)
-			break;
-		at++;
-	}
-	return at;
+	// No more bytes than characters: nothing to count.
+	return len - start <= characters ? len : start + utf8_skip(text + start, len - start, characters);
 }
 
 static bool fits(const char *text, size_t len, size_t max_characters)

@@ -3,46 +3,21 @@
 
 #include <string.h>
 
-// What may follow a lead byte: the length of the sequence and the range of its second byte, which is where
-// overlong forms, surrogates and code points above U+10FFFF are refused.
-struct lead {
-	unsigned char first, last;
-	unsigned char len;
-	unsigned char low, high;
-};
+#define EACH_BYTE(byte) (0x0101010101010101u * (byte))
+#define HIGH            EACH_BYTE(0x80u)
 
-static const struct lead leads[] = {
-	{ 0xC2, 0xDF, 2, 0x80, 0xBF }, { 0xE0, 0xE0, 3, 0xA0, 0xBF }, { 0xE1, 0xEC, 3, 0x80, 0xBF },
-	{ 0xED, 0xED, 3, 0x80, 0x9F }, { 0xEE, 0xEF, 3, 0x80, 0xBF }, { 0xF0, 0xF0, 4, 0x90, 0xBF },
-	{ 0xF1, 0xF3, 4, 0x80, 0xBF }, { 0xF4, 0xF4, 4, 0x80, 0x8F },
-};
-
-size_t utf8_decode(const char *text, size_t len, uint32_t *ret)
+// How many bytes of a word of zeros and ones are one.
+static size_t sum_of_bytes(uint64_t ones)
 {
-	const unsigned char *bytes = (const unsigned char *)text;
-	const struct lead *lead = leads;
-	uint32_t value;
-	size_t at;
+	return (size_t)(ones * EACH_BYTE(1u) >> 56);
+}
 
-	if (bytes[0] < 0x80) {
-		*ret = bytes[0];
-		return 1;
-	}
-	*ret = UTF8_INVALID;
-	if (bytes[0] < leads[0].first || bytes[0] > 0xF4)
-		return 1;
-	while (bytes[0] > lead->last)
-		lead++;
-	if (len < 2 || bytes[1] < lead->low || bytes[1] > lead->high)
-		return 1;
-	value = (uint32_t)(bytes[0] & (0x7F >> lead->len)) << 6 | (bytes[1] & 0x3F);
-	for (at = 2; at < lead->len; at++) {
-		if (at >= len || (bytes[at] & 0xC0) != 0x80)
-			return at;
-		value = value << 6 | (bytes[at] & 0x3F);
-	}
-	*ret = value;
-	return lead->len;
+static uint64_t load(const char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
 }
 
 size_t utf8_decode_last(const char *text, size_t end, uint32_t *ret)
@@ -62,16 +37,17 @@ size_t utf8_decode_last(const char *text, size_t end, uint32_t *ret)
 
 size_t utf8_ascii_length(const char *text, size_t len)
 {
-	const uint64_t high = 0x8080808080808080u;
 	size_t at = 0;
-	uint64_t word;
 
-	while (len - at >= sizeof(word)) {
-		memcpy(&word, text + at, sizeof(word));
-		if (word & high)
+	while (len - at >= 4 * sizeof(uint64_t)) {
+		const char *here = text + at;
+
+		if ((load(here) | load(here + 8) | load(here + 16) | load(here + 24)) & HIGH)
 			break;
-		at += sizeof(word);
+		at += 4 * sizeof(uint64_t);
 	}
+	while (len - at >= sizeof(uint64_t) && (load(text + at) & HIGH) == 0)
+		at += sizeof(uint64_t);
 	while (at < len && (unsigned char)text[at] < 0x80)
 		at++;
 	return at;
@@ -107,4 +83,42 @@ size_t utf8_count(const char *text, size_t len)
 size_t utf8_count_invalid(const char *text, size_t len)
 {
 	return count(text, len, true);
+}
+
+size_t utf8_skip(const char *text, size_t len, size_t characters)
+{
+	size_t at = 0, begun;
+
+	while (len - at >= sizeof(uint64_t)) {
+		const uint64_t word = load(text + at);
+		const uint64_t continuations = word >> 7 & ~(word >> 6) & EACH_BYTE(1u);
+
+		begun = 8 - sum_of_bytes(continuations);
+		if (begun > characters)
+			break;
+		characters -= begun;
+		at += sizeof(word);
+	}
+	for (; at < len; at++)
+		if (!utf8_is_continuation(text[at]) && characters-- == 0)
+			break;
+	return at;
+}
+
+size_t utf8_count_byte(const char *text, size_t len, char byte)
+{
+	const uint64_t pattern = EACH_BYTE((uint64_t)(unsigned char)byte);
+	size_t at = 0, total = 0;
+
+	while (len - at >= sizeof(uint64_t)) {
+		const uint64_t other = load(text + at) ^ pattern;
+		// The high bit of each byte that is not zero; no byte carries into the next.
+		const uint64_t different = ((other & ~HIGH) + ~HIGH) | other;
+
+		total += sum_of_bytes((~different & HIGH) >> 7);
+		at += sizeof(other);
+	}
+	for (; at < len; at++)
+		total += text[at] == byte;
+	return total;
 }
