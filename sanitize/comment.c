@@ -13,19 +13,28 @@
 #define CLOSER     "-->"
 #define CLOSER_LEN 3
 
+// Bytes looked at one by one behind a character that turned out to be none: where there is one there are many,
+// and a call for each would cost ten times as much.
+#define NEAR 64
+
 // Where the next opener begins at or after `from`; `len` when there is none. By memchr, which is the fastest
 // search there is for what texts rarely hold.
 static size_t find_opener(const char *text, size_t len, size_t from)
 {
 	const char *hit;
+	size_t end, near;
 
-	for (; from < len; from++) {
-		hit = memchr(text + from, OPENER[0], len - from);
+	if (len < OPENER_LEN)
+		return len;
+	for (end = len - OPENER_LEN + 1; from < end; from = near) {
+		hit = memchr(text + from, OPENER[0], end - from);
 		if (hit == NULL)
 			break;
 		from = (size_t)(hit - text);
-		if (len - from >= OPENER_LEN && memcmp(hit, OPENER, OPENER_LEN) == 0)
-			return from;
+		near = end - from < NEAR ? end : from + NEAR;
+		for (; from < near; from++)
+			if (memcmp(text + from, OPENER, OPENER_LEN) == 0)
+				return from;
 	}
 	return len;
 }
@@ -34,14 +43,18 @@ static size_t find_opener(const char *text, size_t len, size_t from)
 static size_t find_closer(const char *text, size_t len, size_t from)
 {
 	const char *hit;
+	size_t near;
 
-	for (size_t at = from + CLOSER_LEN - 1; at < len; at++) {
+	for (size_t at = from + CLOSER_LEN - 1; at < len; at = near) {
 		hit = memchr(text + at, CLOSER[CLOSER_LEN - 1], len - at);
 		if (hit == NULL)
 			break;
 		at = (size_t)(hit - text);
-		if (memcmp(hit - (CLOSER_LEN - 1), CLOSER, CLOSER_LEN) == 0)
-			return at - (CLOSER_LEN - 1);
+		near = len - at < NEAR ? len : at + NEAR;
+		for (; at < near; at++)
+			if (text[at] == CLOSER[CLOSER_LEN - 1] &&
+			    memcmp(text + at - (CLOSER_LEN - 1), CLOSER, CLOSER_LEN - 1) == 0)
+				return at - (CLOSER_LEN - 1);
 	}
 	return len;
 }
@@ -74,6 +87,8 @@ int comment_strip(struct edit *edit, struct seen *seen)
 
 	while (rc == 0 && comment_find(edit->source, edit->len, at, &start, &end)) {
 		rc = edit_replace(edit, start, end, NULL, 0);
+		if (rc == 0)
+			rc = edit_ask(edit, end);
 		seen_add(seen, start);
 		at = end;
 	}

@@ -4,9 +4,11 @@
 // nothing is allocated before the first one, and the offset map grows beside the text.
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sanitize/prescan.h"
 #include "sanitize/sanitize.h"
 
 // A map with this many runs grows only every OFFSET_COARSE bytes: from there on places are exact to that.
@@ -27,6 +29,9 @@ struct edit {
 	bool changed;
 	struct buf text;
 	struct offset_map map; // text -> source
+	const struct prescan *prescan;
+	const struct budget *budget; // NULL: none
+	size_t asked;                // where the budget is asked the next time
 };
 
 // A result may be this much larger than its source; the rest of the growth that NFKC could make (11 times) is
@@ -38,7 +43,20 @@ static inline size_t edit_limit(size_t len)
 
 static inline struct edit edit_begin(const char *source, size_t len)
 {
-	return (struct edit){ .source = source, .len = len, .limit = edit_limit(len) };
+	return (struct edit){ .source = source,
+			      .len = len,
+			      .limit = edit_limit(len),
+			      .prescan = prescan_best(),
+			      .asked = BUDGET_BYTES };
+}
+
+// Called at each place where a step works slowly: 0, or -EOVERFLOW when the budget is spent.
+static inline int edit_ask(struct edit *edit, size_t at)
+{
+	if (at < edit->asked)
+		return 0;
+	edit->asked = at + BUDGET_BYTES;
+	return budget_is_spent(edit->budget) ? -EOVERFLOW : 0;
 }
 
 // Puts `with` in the place of [start, end); start is not before the last end. 0, -ENOMEM, -EFBIG.

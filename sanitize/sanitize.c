@@ -22,6 +22,8 @@
 
 // A text on its way through the steps. `map` leads to the source.
 struct work {
+	const struct prescan *prescan;
+	const struct budget *budget;
 	const char *source;
 	size_t source_len;
 	const char *text;
@@ -42,11 +44,26 @@ static inline void cleanup_work(struct work *work)
 	offset_map_release(&work->map);
 }
 
-static struct work work_begin(const char *text, size_t len)
+static struct work work_begin(const struct prescan *prescan, const char *text, size_t len,
+			      const struct budget *budget)
 {
 	if (text == NULL)
 		text = ""; // an empty file
-	return (struct work){ .source = text, .source_len = len, .text = text, .len = len };
+	return (struct work){ .prescan = prescan,
+			      .budget = budget,
+			      .source = text,
+			      .source_len = len,
+			      .text = text,
+			      .len = len };
+}
+
+static struct edit work_edit(const struct work *work)
+{
+	struct edit edit = edit_begin(work->text, work->len);
+
+	edit.prescan = work->prescan;
+	edit.budget = work->budget;
+	return edit;
 }
 
 static void work_note(struct work *work, enum notice_code code, const struct seen *seen)
@@ -70,10 +87,15 @@ static int work_take(struct work *work, struct edit *edit)
 
 	if (!edit->changed)
 		return 0;
-	rc = offset_map_compose(&edit->map, &work->map, &map);
-	if (rc < 0)
-		return rc;
-	offset_map_release(&work->map);
+	if (work->map.count > 0) {
+		rc = offset_map_compose(&edit->map, &work->map, &map);
+		if (rc < 0)
+			return rc;
+		offset_map_release(&work->map);
+	} else {
+		map = edit->map;
+		edit->map = (struct offset_map){ NULL, 0, 0 };
+	}
 	work->map = map;
 	buf_release(&work->owned);
 	work->owned = edit->text;
@@ -85,20 +107,27 @@ static int work_take(struct work *work, struct edit *edit)
 
 int repair_utf8(struct edit *edit, struct seen *seen)
 {
-	size_t at = 0, width;
+	size_t at = 0, width, inert = INERT_RUN;
 	uint32_t character;
 	int rc = 0;
 
-	while (rc == 0) {
-		at += utf8_ascii_length(edit->source + at, edit->len - at);
-		if (at == edit->len)
-			break;
-		width = utf8_decode(edit->source + at, edit->len - at, &character);
-		if (character == UTF8_INVALID) {
-			seen_add(seen, at);
-			rc = edit_replace(edit, at, at + width, UTF8_REPLACEMENT, 3);
+	for (; at < edit->len && rc == 0; at += width) {
+		if (inert >= INERT_RUN) {
+			inert = 0;
+			width = edit->prescan->inert(edit->source + at, edit->len - at);
+			if (width > 0)
+				continue;
 		}
-		at += width;
+		width = utf8_decode(edit->source + at, edit->len - at, &character);
+		if (character != UTF8_INVALID) {
+			inert++;
+			continue;
+		}
+		inert = 0;
+		seen_add(seen, at);
+		rc = edit_replace(edit, at, at + width, UTF8_REPLACEMENT, 3);
+		if (rc == 0)
+			rc = edit_ask(edit, at);
 	}
 	return rc == 0 ? edit_finish(edit) : rc;
 }
@@ -107,7 +136,7 @@ int repair_utf8(struct edit *edit, struct seen *seen)
 
 static int work_repair(struct work *work)
 {
-	CLEANUP(edit) struct edit edit = edit_begin(work->text, work->len);
+	CLEANUP(edit) struct edit edit = work_edit(work);
 	struct seen seen = { 0, 0 };
 	int rc;
 
@@ -122,7 +151,7 @@ static int work_repair(struct work *work)
 
 static int work_comments(struct work *work, bool all)
 {
-	CLEANUP(edit) struct edit edit = edit_begin(work->text, work->len);
+	CLEANUP(edit) struct edit edit = work_edit(work);
 	struct seen seen = { 0, 0 };
 	int rc;
 
@@ -135,7 +164,7 @@ static int work_comments(struct work *work, bool all)
 
 static int work_normalize(struct work *work)
 {
-	CLEANUP(edit) struct edit edit = edit_begin(work->text, work->len);
+	CLEANUP(edit) struct edit edit = work_edit(work);
 	int rc;
 
 	rc = normalize_text(&edit);
@@ -147,7 +176,7 @@ static int work_normalize(struct work *work)
 
 static int work_invisible(struct work *work, bool keep_mark)
 {
-	CLEANUP(edit) struct edit edit = edit_begin(work->text, work->len);
+	CLEANUP(edit) struct edit edit = work_edit(work);
 	struct invisible found = { .stripped = 0 };
 	size_t room;
 	int rc;
@@ -199,14 +228,7 @@ static void work_find_unterminated(struct work *work)
 
 static size_t line_of(const struct work *work, size_t offset)
 {
-	const char *at = work->source, *end = work->source + offset;
-	size_t line = 1;
-
-	while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-		line++;
-		at++;
-	}
-	return line;
+	return 1 + utf8_count_byte(work->source, offset, '\n');
 }
 
 static int work_tell(const struct work *work, struct sanitize_stats *stats, struct notices *notices)
@@ -241,7 +263,8 @@ static int work_tell(const struct work *work, struct sanitize_stats *stats, stru
 static int work_finish(struct work *work, struct cleaned *ret, struct sanitize_stats *stats,
 		       struct notices *notices)
 {
-	bool unchanged = work->len == work->source_len && memcmp(work->text, work->source, work->len) == 0;
+	bool unchanged = work->text == work->source ||
+			 (work->len == work->source_len && memcmp(work->text, work->source, work->len) == 0);
 	int rc;
 
 	rc = work_tell(work, stats, notices);
@@ -264,35 +287,63 @@ void cleaned_release(struct cleaned *cleaned)
 	*cleaned = (struct cleaned){ .unchanged = false };
 }
 
+static bool work_is_clean(const struct work *work)
+{
+	return work->prescan->clean(work->text, work->len) == work->len;
+}
+
+// Each round but the first may find that the ones before left nothing to do, which is far cheaper to see than
+// to do.
+static int work_rounds(struct work *work)
+{
+	int rc = 1;
+
+	for (int round = 0; rc > 0; round++) {
+		if (round == ROUNDS_MAX || budget_is_spent(work->budget))
+			return -EOVERFLOW;
+		if (work_is_clean(work))
+			return 0;
+		if (round == 0)
+			rc = work_repair(work);
+		if (rc >= 0)
+			rc = work_round(work, round == 0);
+	}
+	if (rc == 0)
+		work_find_unterminated(work);
+	return rc;
+}
+
+int sanitize_text_by(const struct prescan *prescan, const char *text, size_t len, const struct budget *budget,
+		     struct cleaned *ret, struct sanitize_stats *stats, struct notices *notices)
+{
+	CLEANUP(work) struct work work = work_begin(prescan, text, len, budget);
+	int rc = work_rounds(&work);
+
+	return rc < 0 ? rc : work_finish(&work, ret, stats, notices);
+}
+
 int sanitize_text(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
 		  struct sanitize_stats *stats, struct notices *notices)
 {
-	CLEANUP(work) struct work work = work_begin(text, len);
-	int rc;
-
-	rc = work_repair(&work);
-	for (int round = 0; rc >= 0; round++) {
-		rc = round < ROUNDS_MAX && !budget_is_spent(budget) ? work_round(&work, round == 0)
-								    : -EOVERFLOW;
-		if (rc == 0)
-			break;
-	}
-	if (rc < 0)
-		return rc;
-	work_find_unterminated(&work);
-	return work_finish(&work, ret, stats, notices);
+	return sanitize_text_by(prescan_best(), text, len, budget, ret, stats, notices);
 }
 
 // Where bytes are no UTF-8, taking a character out from between them can make
 // them one; such rounds are few in any file that was not made to need them.
-int sanitize_code(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
-		  struct sanitize_stats *stats, struct notices *notices)
+int sanitize_code_by(const struct prescan *prescan, const char *text, size_t len, const struct budget *budget,
+		     struct cleaned *ret, struct sanitize_stats *stats, struct notices *notices)
 {
-	CLEANUP(work) struct work work = work_begin(text, len);
+	CLEANUP(work) struct work work = work_begin(prescan, text, len, budget);
 	int rc = 1;
 
 	for (int round = 0; rc > 0; round++)
 		rc = round < CODE_ROUNDS_MAX && !budget_is_spent(budget) ? work_invisible(&work, true)
 									 : -EOVERFLOW;
 	return rc < 0 ? rc : work_finish(&work, ret, stats, notices);
+}
+
+int sanitize_code(const char *text, size_t len, const struct budget *budget, struct cleaned *ret,
+		  struct sanitize_stats *stats, struct notices *notices)
+{
+	return sanitize_code_by(prescan_best(), text, len, budget, ret, stats, notices);
 }

@@ -30,8 +30,8 @@ struct sanitize_stats {
 // Where the bytes of a cleaned text came from: runs sorted by `to`; between two runs bytes map one to one,
 // or (collapsed) all to `from`.
 struct offset_run {
-	size_t to;
-	size_t from;
+	uint32_t to; // no text is longer than BUF_MAX
+	uint32_t from;
 	bool collapsed;
 };
 struct offset_map {
