@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define OPENER     "<!--"
-#define OPENER_LEN 4
 #define CLOSER     "-->"
 #define CLOSER_LEN 3
 
@@ -24,16 +22,16 @@ static size_t find_opener(const char *text, size_t len, size_t from)
 	const char *hit;
 	size_t end, near;
 
-	if (len < OPENER_LEN)
+	if (len < COMMENT_OPENER_LEN)
 		return len;
-	for (end = len - OPENER_LEN + 1; from < end; from = near) {
-		hit = memchr(text + from, OPENER[0], end - from);
+	for (end = len - COMMENT_OPENER_LEN + 1; from < end; from = near) {
+		hit = memchr(text + from, COMMENT_OPENER[0], end - from);
 		if (hit == NULL)
 			break;
 		from = (size_t)(hit - text);
 		near = end - from < NEAR ? end : from + NEAR;
 		for (; from < near; from++)
-			if (memcmp(text + from, OPENER, OPENER_LEN) == 0)
+			if (memcmp(text + from, COMMENT_OPENER, COMMENT_OPENER_LEN) == 0)
 				return from;
 	}
 	return len;
@@ -62,7 +60,7 @@ static size_t find_closer(const char *text, size_t len, size_t from)
 bool comment_find(const char *text, size_t len, size_t from, size_t *ret_start, size_t *ret_end)
 {
 	size_t start = find_opener(text, len, from);
-	size_t end = start < len ? find_closer(text, len, start + OPENER_LEN) : len;
+	size_t end = start < len ? find_closer(text, len, start + COMMENT_OPENER_LEN) : len;
 
 	if (end == len)
 		return false;
@@ -82,7 +80,7 @@ size_t comment_unterminated(const char *text, size_t len)
 
 int comment_strip(struct edit *edit, struct seen *seen)
 {
-	size_t at = 0, start, end;
+	size_t at = edit->start, start, end;
 	int rc = 0;
 
 	while (rc == 0 && comment_find(edit->source, edit->len, at, &start, &end)) {
@@ -135,7 +133,7 @@ static size_t live_spells(const struct live_text *live, size_t at, const char *w
 
 static void live_add_tokens(struct live_text *live, size_t at)
 {
-	if (live->text[at] == OPENER[0] && live_spells(live, at, OPENER) != BITSET_NONE)
+	if (live->text[at] == COMMENT_OPENER[0] && live_spells(live, at, COMMENT_OPENER) != BITSET_NONE)
 		bitset_add(&live->openers, at);
 	if (live->text[at] == CLOSER[0] && live_spells(live, at, CLOSER) != BITSET_NONE)
 		bitset_add(&live->closers, at);
@@ -148,7 +146,7 @@ static bool live_pass(struct live_text *live, struct seen *seen)
 	bool any = false;
 
 	while ((start = bitset_next(&live->openers, at)) != BITSET_NONE) {
-		inside = live_spells(live, start, OPENER);
+		inside = live_spells(live, start, COMMENT_OPENER);
 		closer = bitset_next(&live->closers, inside);
 		if (closer == BITSET_NONE)
 			break; // a later opener has none either
@@ -174,7 +172,7 @@ static void live_join_seams(struct live_text *live)
 	     seam = bitset_next(&live->seams, seam + 1)) {
 		bitset_remove(&live->seams, seam);
 		at = seam;
-		for (int back = 1; back < OPENER_LEN && at > 0; back++) {
+		for (int back = 1; back < COMMENT_OPENER_LEN && at > 0; back++) {
 			at = bitset_previous(&live->live, at - 1);
 			if (at == BITSET_NONE)
 				break;

@@ -24,6 +24,8 @@ int offset_map_compose(const struct offset_map *inner, const struct offset_map *
 struct edit {
 	const char *source; // borrowed
 	size_t len;
+	size_t start; // what stands before, in whole characters, is left alone by all steps
+	size_t first; // where the first replacement is, once `changed`
 	size_t taken; // bytes of the source that `text` stands for
 	size_t limit; // of the result, in bytes
 	bool changed;

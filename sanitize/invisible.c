@@ -116,9 +116,11 @@ int invisible_strip(struct edit *edit, bool keep_mark, struct invisible *found)
 {
 	const char *text = edit->source;
 	uint32_t character, previous = UTF8_INVALID; // the last one that stayed
-	size_t at = 0, width, inert = INERT_RUN;
+	size_t at = edit->start, width, inert = INERT_RUN;
 	int rc = 0;
 
+	if (at > 0)
+		(void)utf8_decode_last(text, at, &previous);
 	for (; at < edit->len && rc == 0; at += width) {
 		if (inert >= INERT_RUN) {
 			inert = 0;

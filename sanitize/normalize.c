@@ -264,7 +264,7 @@ int normalize_text(struct edit *edit)
 {
 	CLEANUP(piece) struct piece piece = { .cap = PARTS_SMALL };
 	const char *text = edit->source;
-	size_t at = 0, done = 0, inert = INERT_RUN, start, end, width;
+	size_t at = edit->start, done = 0, inert = INERT_RUN, start, end, width;
 	const struct character *character;
 	uint32_t code;
 	int rc = 0;

@@ -118,8 +118,10 @@ int edit_replace(struct edit *edit, size_t start, size_t end, const char *with, 
 
 	if (text->len + kept + with_len > edit->limit)
 		return -EFBIG;
-	if (!edit->changed)
+	if (!edit->changed) {
+		edit->first = start;
 		rc = buf_reserve(text, edit->len); // mostly the last allocation
+	}
 	if (rc == 0 && text->cap - text->len <= kept + with_len)
 		rc = buf_reserve(text, kept + with_len);
 	if (rc < 0)

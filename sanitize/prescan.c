@@ -11,12 +11,9 @@
 #include "sanitize/steps.h"
 #include "sanitize/utf8.h"
 
-#define OPENER     "<!--"
-#define OPENER_LEN 4
-
 static inline __attribute__((always_inline)) bool is_opener(const char *text, size_t len)
 {
-	return len >= OPENER_LEN && memcmp(text, OPENER, OPENER_LEN) == 0;
+	return len >= COMMENT_OPENER_LEN && memcmp(text, COMMENT_OPENER, COMMENT_OPENER_LEN) == 0;
 }
 
 // Bytes of a character that is not inert by itself but stays where it stands, 0 when it has to go.
@@ -129,59 +126,88 @@ const struct prescan prescan_portable = { "portable", portable_inert, portable_c
 #define AVX2  __attribute__((target("avx2,bmi")))
 #define BLOCK sizeof(__m256i)
 
-// A bit for each byte of the block that is not plain ASCII, or (openers) begins `<!`. Reads a byte more.
-static inline AVX2 __attribute__((always_inline)) uint32_t special_bytes(const char *at, bool openers)
+// The high bit of each byte of the block that is not plain ASCII, or (openers) is `!`: there are fewer of them
+// than of `<`, and to see whether one stands in an opener costs less than to look for both.
+static inline AVX2 __attribute__((always_inline)) __m256i special_bytes(const char *at, bool openers)
 {
-	// The four characters that are not where the comparison with a space expects them, each at its low
-	// four bits; -1 is no byte that the shuffle of itself gives.
-	const __m256i odd = _mm256_broadcastsi128_si256(
-		_mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, '\t', '\n', -1, -1, '\r', -1, 0x7F));
+	// The characters that are not where the comparison with a space expects them, each at its low four
+	// bits; -1 is no byte that the shuffle of itself gives.
+	const __m256i odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+		-1, openers ? '!' : -1, -1, -1, -1, -1, -1, -1, -1, '\t', '\n', -1, -1, '\r', -1, 0x7F));
 	const __m256i block = _mm256_loadu_si256((const __m256i *)at);
 	// Signed: bytes outside ASCII are smaller than a space too.
-	const __m256i small = _mm256_cmpgt_epi8(_mm256_set1_epi8(' '), block);
-	__m256i special = _mm256_xor_si256(small, _mm256_cmpeq_epi8(_mm256_shuffle_epi8(odd, block), block));
+	const __m256i small = _mm256_subs_epi8(block, _mm256_set1_epi8(' '));
 
-	if (openers) {
-		const __m256i next = _mm256_loadu_si256((const __m256i *)(at + 1));
+	return _mm256_xor_si256(small, _mm256_cmpeq_epi8(_mm256_shuffle_epi8(odd, block), block));
+}
 
-		special = _mm256_or_si256(special,
-					  _mm256_and_si256(_mm256_cmpeq_epi8(block, _mm256_set1_epi8('<')),
-							   _mm256_cmpeq_epi8(next, _mm256_set1_epi8('!'))));
+static inline AVX2 __attribute__((always_inline)) uint64_t mask_of(__m256i low, __m256i high)
+{
+	return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+
+// How far the text is plain in whole blocks: four at a time, one at a time, and to the byte in the last.
+static inline AVX2 __attribute__((always_inline)) size_t pass_blocks(const char *text, size_t at, size_t len,
+								     bool openers)
+{
+	while (len - at >= 4 * BLOCK) {
+		const __m256i first = special_bytes(text + at, openers);
+		const __m256i second = special_bytes(text + at + BLOCK, openers);
+		const __m256i third = special_bytes(text + at + 2 * BLOCK, openers);
+		const __m256i fourth = special_bytes(text + at + 3 * BLOCK, openers);
+		const __m256i any =
+			_mm256_or_si256(_mm256_or_si256(first, second), _mm256_or_si256(third, fourth));
+		uint64_t mask;
+
+		if (_mm256_movemask_epi8(any) == 0) {
+			at += 4 * BLOCK;
+			continue;
+		}
+		mask = mask_of(first, second);
+		if (mask != 0)
+			return at + (size_t)__builtin_ctzll(mask);
+		return at + 2 * BLOCK + (size_t)__builtin_ctzll(mask_of(third, fourth));
 	}
-	return (uint32_t)_mm256_movemask_epi8(special);
+	while (len - at >= BLOCK) {
+		const __m256i special = special_bytes(text + at, openers);
+		const uint64_t mask = mask_of(special, special);
+
+		if (mask != 0)
+			return at + (size_t)__builtin_ctzll(mask);
+		at += BLOCK;
+	}
+	if (at < len && len >= BLOCK) {
+		// The last block, of which the first bytes were seen.
+		const __m256i special = special_bytes(text + len - BLOCK, openers);
+		const uint32_t mask = (uint32_t)_mm256_movemask_epi8(special) >> (BLOCK - (len - at));
+
+		return mask == 0 ? len : at + (size_t)__builtin_ctz(mask);
+	}
+	return at;
 }
 
 static inline AVX2 __attribute__((always_inline)) size_t pass_vectors(const char *text, size_t len,
 								      bool openers)
 {
 	size_t at = 0;
-	uint32_t special;
 	bool stop = false;
 
-	while (len - at > BLOCK) {
-		const size_t block = at;
-
-		special = special_bytes(text + block, openers);
-		at = block + BLOCK;
-		// What is special ends in this block, mostly.
-		while (special != 0) {
-			at = block + (size_t)__builtin_ctz(special);
-			if ((unsigned char)text[at] >= 0x80)
-				at = pass_wide(text, at, len, &stop);
-			else if (!invisible_is_plain(text[at]) || is_opener(text + at, len - at))
-				return at;
-			else
-				at++; // `<!` and something else
-			if (stop)
-				return at;
-			if (at >= block + BLOCK)
-				break;
-			special &= UINT32_MAX << (at - block);
-			if (special == 0)
-				at = block + BLOCK;
-		}
+	while (!stop) {
+		at = pass_blocks(text, at, len, openers);
+		if (at == len)
+			return len;
+		if (len < BLOCK)
+			return pass_bytes(text, at, len, len, openers, &stop);
+		if ((unsigned char)text[at] >= 0x80)
+			at = pass_wide(text, at, len, &stop);
+		else if (text[at] != '!' || !openers)
+			return at;
+		else if (at > 0 && is_opener(text + at - 1, len - at + 1))
+			return at - 1;
+		else
+			at++;
 	}
-	return pass_bytes(text, at, len, len, openers, &stop);
+	return at;
 }
 
 static AVX2 size_t avx2_inert(const char *text, size_t len)

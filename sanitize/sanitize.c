@@ -28,6 +28,7 @@ struct work {
 	size_t source_len;
 	const char *text;
 	size_t len;
+	size_t start; // as in an edit
 	struct buf owned;
 	struct offset_map map;
 	struct seen seen[NOTICE_BIDI_CONTROL + 1]; // by notice code; places in the source
@@ -61,6 +62,7 @@ static struct edit work_edit(const struct work *work)
 {
 	struct edit edit = edit_begin(work->text, work->len);
 
+	edit.start = work->start;
 	edit.prescan = work->prescan;
 	edit.budget = work->budget;
 	return edit;
@@ -87,6 +89,9 @@ static int work_take(struct work *work, struct edit *edit)
 
 	if (!edit->changed)
 		return 0;
+	// A mark at the start joins with what stands before; a comment can end there.
+	if (edit->first < work->start)
+		work->start = edit->first;
 	if (work->map.count > 0) {
 		rc = offset_map_compose(&edit->map, &work->map, &map);
 		if (rc < 0)
@@ -107,7 +112,7 @@ static int work_take(struct work *work, struct edit *edit)
 
 int repair_utf8(struct edit *edit, struct seen *seen)
 {
-	size_t at = 0, width, inert = INERT_RUN;
+	size_t at = edit->start, width, inert = INERT_RUN;
 	uint32_t character;
 	int rc = 0;
 
@@ -287,13 +292,19 @@ void cleaned_release(struct cleaned *cleaned)
 	*cleaned = (struct cleaned){ .unchanged = false };
 }
 
-static bool work_is_clean(const struct work *work)
+// Whether no step has anything to do; else from where on. What an earlier round found clean is not looked at
+// again but for the characters that may begin a comment with what follows.
+static bool work_is_clean(struct work *work)
 {
-	return work->prescan->clean(work->text, work->len) == work->len;
+	size_t from = work->start;
+
+	for (int back = 1;
+	     back < COMMENT_OPENER_LEN && from > 0 && (unsigned char)work->text[from - 1] < 0x80; back++)
+		from--;
+	work->start = from + work->prescan->clean(work->text + from, work->len - from);
+	return work->start == work->len;
 }
 
-// Each round but the first may find that the ones before left nothing to do, which is far cheaper to see than
-// to do.
 static int work_rounds(struct work *work)
 {
 	int rc = 1;

@@ -22,6 +22,9 @@ static inline void seen_add(struct seen *seen, size_t at)
 		seen->first = at;
 }
 
+#define COMMENT_OPENER     "<!--"
+#define COMMENT_OPENER_LEN 4
+
 // comment.c. One pass takes out every comment from left to right; `all` repeats
 // passes until none forms, with the result of the repetition and the cost of one pass.
 int comment_strip(struct edit *edit, struct seen *seen);
