@@ -43,7 +43,8 @@ struct character_composition {
 	uint32_t composed;
 };
 
-#define CHARACTER_BLOCK 128 // code points that share a row of character_indexes
+#define CHARACTER_CLASS_SHIFT 24
+#define CHARACTER_BLOCK       128 // code points that share a row of character_indexes
 
 extern const uint16_t character_blocks[];
 extern const uint16_t character_indexes[][CHARACTER_BLOCK];
@@ -52,7 +53,7 @@ extern const struct character characters[];
 // changed by nothing but one behind them that is not inert.
 extern const uint16_t characters_inert;
 extern const char character_bytes[];
-extern const uint32_t character_parts[];
+extern const uint32_t character_parts[]; // with their combining class above the code point
 extern const struct character_composition character_compositions[];
 
 static inline uint16_t character_index(uint32_t code)

@@ -6,6 +6,7 @@
 #include "sanitize/cleanup.h"
 #include "sanitize/steps.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define CLOSER     "-->"
@@ -104,6 +105,8 @@ struct live_text {
 	struct bitset openers;
 	struct bitset closers;
 	struct bitset seams; // the first byte of each comment that this pass took out
+	const struct budget *budget;
+	bool is_spent;
 };
 
 static void live_text_release(struct live_text *live)
@@ -160,6 +163,10 @@ static bool live_pass(struct live_text *live, struct seen *seen)
 		seen->count++;
 		any = true;
 		at = end;
+		if (seen->count % BUDGET_CANDIDATES == 0 && budget_is_spent(live->budget)) {
+			live->is_spent = true;
+			return false;
+		}
 	}
 	return any;
 }
@@ -183,7 +190,7 @@ static void live_join_seams(struct live_text *live)
 
 int comment_strip_all(struct edit *edit, struct seen *seen)
 {
-	CLEANUP(live_text) struct live_text live = { .text = edit->source };
+	CLEANUP(live_text) struct live_text live = { .text = edit->source, .budget = edit->budget };
 	struct seen here = { 0, 0 };
 	size_t start, end;
 	int rc;
@@ -208,6 +215,8 @@ int comment_strip_all(struct edit *edit, struct seen *seen)
 
 	while (live_pass(&live, &here))
 		live_join_seams(&live);
+	if (live.is_spent)
+		return -EOVERFLOW;
 
 	for (start = bitset_next_missing(&live.live, 0, edit->len); start < edit->len && rc == 0;
 	     start = bitset_next_missing(&live.live, end, edit->len)) {

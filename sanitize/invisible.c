@@ -119,8 +119,14 @@ int invisible_strip(struct edit *edit, bool keep_mark, struct invisible *found)
 	size_t at = edit->start, width, inert = INERT_RUN;
 	int rc = 0;
 
-	if (at > 0)
-		(void)utf8_decode_last(text, at, &previous);
+	if (at > 0) {
+		width = utf8_decode_last(text, at, &previous);
+		// A comment may have stood between a flag and its tags.
+		if (previous == BLACK_FLAG) {
+			at -= width;
+			previous = UTF8_INVALID;
+		}
+	}
 	for (; at < edit->len && rc == 0; at += width) {
 		if (inert >= INERT_RUN) {
 			inert = 0;

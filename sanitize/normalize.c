@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A decomposed character carries its combining class in the eight bits above the code point.
-#define CLASS_SHIFT 24
+#define CLASS_SHIFT CHARACTER_CLASS_SHIFT
 #define CODE_MASK   0x1FFFFFu
 #define PARTS_SMALL 64
 #define PARTS_MAX   32 // of one character, and more than there are
@@ -82,11 +81,8 @@ static int piece_add(struct piece *piece, uint32_t code)
 	} else if (character->parts_len == 0) {
 		*parts++ = code | (uint32_t)character->combining << CLASS_SHIFT;
 	} else {
-		for (size_t i = 0; i < character->parts_len; i++) {
-			const uint32_t part = character_parts[character->parts + i];
-
-			*parts++ = part | (uint32_t)character_get(part)->combining << CLASS_SHIFT;
-		}
+		for (size_t i = 0; i < character->parts_len; i++)
+			*parts++ = character_parts[character->parts + i];
 	}
 	piece->count = (size_t)(parts - piece->parts);
 	return 0;

@@ -52,7 +52,8 @@ static int offset_map_grow(struct offset_map *map)
 	return 0;
 }
 
-int offset_map_push(struct offset_map *map, size_t to, size_t from, bool collapsed)
+static inline __attribute__((always_inline)) int push(struct offset_map *map, size_t to, size_t from,
+						      bool collapsed)
 {
 	const struct offset_run run = { (uint32_t)to, (uint32_t)from, collapsed };
 	struct offset_run *last = map->count > 0 ? &map->runs[map->count - 1] : NULL;
@@ -73,6 +74,11 @@ int offset_map_push(struct offset_map *map, size_t to, size_t from, bool collaps
 		return -ENOMEM;
 	map->runs[map->count++] = run;
 	return 0;
+}
+
+int offset_map_push(struct offset_map *map, size_t to, size_t from, bool collapsed)
+{
+	return push(map, to, from, collapsed);
 }
 
 int offset_map_compose(const struct offset_map *inner, const struct offset_map *outer, struct offset_map *ret)
@@ -130,13 +136,13 @@ int edit_replace(struct edit *edit, size_t start, size_t end, const char *with, 
 		memcpy(text->data + text->len, edit->source + edit->taken, kept);
 	text->len += kept;
 	if (with_len > 0) {
-		rc = offset_map_push(&edit->map, text->len, start, true);
+		rc = push(&edit->map, text->len, start, true);
 		memcpy(text->data + text->len, with, with_len);
 		text->len += with_len;
 	}
 	text->data[text->len] = '\0';
 	if (rc == 0)
-		rc = offset_map_push(&edit->map, text->len, end, false);
+		rc = push(&edit->map, text->len, end, false);
 	edit->changed = true;
 	edit->taken = end;
 	return rc;

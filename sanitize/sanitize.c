@@ -18,7 +18,7 @@
 #include "sanitize/utf8.h"
 
 #define ROUNDS_MAX      4
-#define CODE_ROUNDS_MAX 16
+#define CODE_ROUNDS_MAX 8
 
 // A text on its way through the steps. `map` leads to the source.
 struct work {
@@ -37,6 +37,8 @@ struct work {
 	size_t invisible_stripped;
 	bool normalized;
 	bool unterminated;
+	bool is_normal;   // nothing was changed since the text was normalized
+	bool is_stripped; // nor since step 3 went over it
 };
 
 static inline void cleanup_work(struct work *work)
@@ -89,6 +91,7 @@ static int work_take(struct work *work, struct edit *edit)
 
 	if (!edit->changed)
 		return 0;
+	work->is_normal = work->is_stripped = false;
 	// A mark at the start joins with what stands before; a comment can end there.
 	if (edit->first < work->start)
 		work->start = edit->first;
@@ -172,11 +175,15 @@ static int work_normalize(struct work *work)
 	CLEANUP(edit) struct edit edit = work_edit(work);
 	int rc;
 
+	if (work->is_normal)
+		return 0;
 	rc = normalize_text(&edit);
 	if (rc < 0)
 		return rc;
 	work->normalized |= edit.changed;
-	return work_take(work, &edit);
+	rc = work_take(work, &edit);
+	work->is_normal = true;
+	return rc;
 }
 
 static int work_invisible(struct work *work, bool keep_mark)
@@ -186,6 +193,8 @@ static int work_invisible(struct work *work, bool keep_mark)
 	size_t room;
 	int rc;
 
+	if (work->is_stripped)
+		return 0;
 	rc = invisible_strip(&edit, keep_mark, &found);
 	if (rc < 0)
 		return rc;
@@ -201,7 +210,9 @@ static int work_invisible(struct work *work, bool keep_mark)
 	memcpy(work->tag_text + work->tag_len, found.tag_text, room);
 	work->tag_len += room;
 	work->invisible_stripped += found.stripped;
-	return work_take(work, &edit);
+	rc = work_take(work, &edit);
+	work->is_stripped = !keep_mark;
+	return rc;
 }
 
 static int work_round(struct work *work, bool first)
@@ -305,6 +316,7 @@ static bool work_is_clean(struct work *work)
 	return work->start == work->len;
 }
 
+// Without the repair, which is done once: the rounds put nothing into the text that is no UTF-8.
 static int work_rounds(struct work *work)
 {
 	int rc = 1;
@@ -314,10 +326,7 @@ static int work_rounds(struct work *work)
 			return -EOVERFLOW;
 		if (work_is_clean(work))
 			return 0;
-		if (round == 0)
-			rc = work_repair(work);
-		if (rc >= 0)
-			rc = work_round(work, round == 0);
+		rc = work_round(work, round == 0);
 	}
 	if (rc == 0)
 		work_find_unterminated(work);
@@ -328,8 +337,10 @@ int sanitize_text_by(const struct prescan *prescan, const char *text, size_t len
 		     struct cleaned *ret, struct sanitize_stats *stats, struct notices *notices)
 {
 	CLEANUP(work) struct work work = work_begin(prescan, text, len, budget);
-	int rc = work_rounds(&work);
+	int rc = work_is_clean(&work) ? 0 : work_repair(&work);
 
+	if (rc >= 0)
+		rc = work_rounds(&work);
 	return rc < 0 ? rc : work_finish(&work, ret, stats, notices);
 }
 

@@ -152,6 +152,8 @@ static void describe(uint32_t code)
 	if (is_hangul_syllable(code)) {
 		character->flags |= CHARACTER_HANGUL;
 	} else if (decomposed_len != 1 || decomposed[0] != code) {
+		for (size_t i = 0; i < decomposed_len; i++)
+			decomposed[i] |= (uint32_t)uc_combining_class(decomposed[i]) << CHARACTER_CLASS_SHIFT;
 		character->parts = add_parts(decomposed, decomposed_len, code);
 		character->parts_len = (uint8_t)decomposed_len;
 		character->flags |= CHARACTER_JOINS; // a mark may go between the parts
