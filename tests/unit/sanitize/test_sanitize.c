@@ -353,49 +353,136 @@ static void sanitize_code_invalid_is_noticed_once(void **state)
 	done(&result);
 }
 
-static double cost(sanitizer *sanitize, const struct hostile_nest_family *family, size_t bytes)
+static double cost_of(sanitizer *sanitize, const char *text, size_t len)
 {
-	size_t unit = strlen(family->prefix) + strlen(family->suffix), len;
-	char *text = hostile_nest(family->prefix, family->middle, family->suffix, bytes / unit, &len);
 	double best = 1e9;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2; i++) {
 		double start = hostile_seconds();
-		struct result result = run(sanitize, text, len);
+		struct cleaned cleaned;
+		struct sanitize_stats stats = { .truncated = false };
+		struct notices notices = { NULL, 0, 0 };
+		int rc = sanitize(text, len, NULL, &cleaned, &stats, &notices);
 		double took = hostile_seconds() - start;
 
-		assert_int_equal(result.rc, 0);
-		done(&result);
+		assert_int_equal(rc, 0);
+		cleaned_release(&cleaned);
+		notices_release(&notices);
 		if (took < best)
 			best = took;
 	}
-	free(text);
 	return best;
 }
 
-static void assert_linear(sanitizer *sanitize, const struct hostile_nest_family *family)
+// As prose and as code.
+static double cost(const struct hostile_nest_family *family, size_t bytes)
 {
-	// Long enough to be measured, and once more when a neighbour disturbed it.
-	for (int attempt = 0;; attempt++) {
-		double small = cost(sanitize, family, 1 << 18), large = cost(sanitize, family, 1 << 19);
+	size_t unit = strlen(family->prefix) + strlen(family->suffix), len;
+	char *text = hostile_nest(family->prefix, family->middle, family->suffix, bytes / unit, &len);
+	double both = cost_of(sanitize_text, text, len) + cost_of(sanitize_code, text, len);
 
-		if (large <= 2.5 * small || large < 0.002)
-			return;
-		if (attempt == 4) {
-			fprintf(stderr, "%s: %.4f s, then %.4f s for the double\n", family->name, small,
-				large);
-			fail();
-		}
-	}
+	free(text);
+	return both;
 }
 
-static void sanitize_hostile_families_grow_linearly(void **state)
+#define MEBIBYTE ((size_t)1 << 20)
+
+// Ordinary text: a character in ten thousand has to be changed, so that all steps run.
+static double cost_of_ordinary(void)
 {
+	static const char line[] =
+		"- Run `make test` \xE2\x80\x94 it says what failed, see [notes](notes.md).\n";
+	char text[11000] = "\xE2\x80\xA6";
+	const struct hostile_nest_family ordinary = { "ordinary", text, "", "" };
+
+	for (size_t len = 3; len < 10000; len += sizeof(line) - 1)
+		memcpy(text + len, line, sizeof(line));
+	return cost(&ordinary, MEBIBYTE);
+}
+
+static void sanitize_hostile_families_grow_linearly_and_cost_at_most_50_times_ordinary(void **state)
+{
+	double ordinary = cost_of_ordinary();
+
 	(void)state;
-	for (size_t i = 0; i < HOSTILE_NEST_FAMILIES; i++) {
-		assert_linear(sanitize_text, &hostile_nest_families[i]);
-		assert_linear(sanitize_code, &hostile_nest_families[i]);
+	for (size_t i = 0; i < HOSTILE_NEST_FAMILIES; i++)
+		// Once more when a neighbour disturbed it.
+		for (int attempt = 0;; attempt++) {
+			double half = cost(&hostile_nest_families[i], MEBIBYTE / 2),
+			       whole = cost(&hostile_nest_families[i], MEBIBYTE);
+
+			if ((whole <= 2.5 * half || whole < 0.002) && whole <= 50 * ordinary)
+				break;
+			if (attempt == 4) {
+				fprintf(stderr, "%s: %.4f s, half of it %.4f s, ordinary text %.4f s\n",
+					hostile_nest_families[i].name, whole, half, ordinary);
+				fail();
+			}
+			ordinary = cost_of_ordinary();
+		}
+}
+
+struct fake_clock {
+	size_t asked;
+	size_t spent_at; // the question that is answered with yes
+};
+
+static bool fake_is_spent(void *clock)
+{
+	struct fake_clock *fake = clock;
+
+	return ++fake->asked >= fake->spent_at;
+}
+
+static int run_against(sanitizer *sanitize, const char *text, size_t len, struct fake_clock *clock)
+{
+	const struct budget budget = { fake_is_spent, clock };
+	struct cleaned cleaned;
+	struct sanitize_stats stats = { .truncated = false };
+	struct notices notices = { NULL, 0, 0 };
+	int rc = sanitize(text, len, &budget, &cleaned, &stats, &notices);
+
+	if (rc == 0)
+		cleaned_release(&cleaned);
+	notices_release(&notices);
+	return rc;
+}
+
+// The budget is asked all along the slow work, and the first yes ends it.
+static void assert_stops(sanitizer *sanitize, const struct hostile_nest_family *family)
+{
+	struct fake_clock clock = { 0, SIZE_MAX };
+	size_t unit = strlen(family->prefix) + strlen(family->suffix), len, questions;
+	char *text = hostile_nest(family->prefix, family->middle, family->suffix, 4 * MEBIBYTE / unit, &len);
+
+	assert_int_equal(run_against(sanitize, text, len, &clock), 0);
+	questions = clock.asked;
+	if (questions < len / BUDGET_BYTES) {
+		fprintf(stderr, "%s: only %zu questions\n", family->name, questions);
+		fail();
 	}
+	for (size_t at = 1; at <= questions; at += 1 + questions / 20) {
+		clock = (struct fake_clock){ 0, at };
+		assert_int_equal(run_against(sanitize, text, len, &clock), -EOVERFLOW);
+		assert_int_equal(clock.asked, at);
+	}
+	free(text);
+}
+
+static void sanitize_spent_budget_stops_slow_work(void **state)
+{
+	static const struct hostile_nest_family slow[] = {
+		{ "marks", "\xCC\x81", "", "" },         { "letters and marks", "e\xCC\x81", "", "" },
+		{ "fullwidth", "\xEF\xBC\xA1", "", "" }, { "zero width", "a\xE2\x80\x8B", "", "" },
+		{ "invalid", "\xFF\xC3", "", "" },       { "comments", "<!-- -->", "", "" },
+		{ "nest", "<!", "<!-- -->", "-- -->" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++)
+		assert_stops(sanitize_text, &slow[i]);
+	assert_stops(sanitize_code, &slow[3]);
+	assert_stops(sanitize_code, &slow[4]);
 }
 
 int main(void)
@@ -417,7 +504,8 @@ int main(void)
 		cmocka_unit_test(sanitize_text_random_hostile_is_fixed_point),
 		cmocka_unit_test(sanitize_code_random_hostile_is_fixed_point),
 		cmocka_unit_test(sanitize_text_random_hostile_map_leads_to_source),
-		cmocka_unit_test(sanitize_hostile_families_grow_linearly),
+		cmocka_unit_test(sanitize_spent_budget_stops_slow_work),
+		cmocka_unit_test(sanitize_hostile_families_grow_linearly_and_cost_at_most_50_times_ordinary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

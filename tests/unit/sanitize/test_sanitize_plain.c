@@ -163,7 +163,7 @@ static void compare_random(uint64_t *seed, size_t runs, bool is_code)
 	for (size_t i = 0; i < runs; i++) {
 		before = i % 2 == 0 ? 0 : hostile_random(seed) % 160;
 		memset(text, i % 4 == 1 ? 'x' : '\n', before);
-		len = before + hostile_text(seed, 0, 24, text + before, 512);
+		len = before + hostile_text(seed, 0, 16, text + before, 512);
 		if (i % 3 == 0) {
 			memset(text + len, 'y', 150);
 			len += hostile_random(seed) % 150;
