@@ -289,7 +289,7 @@ int normalize_text(struct edit *edit)
 		end = piece_end(text, at + width, edit->len);
 		if (end == 0)
 			return -EILSEQ;
-		rc = edit_ask(edit, end);
+		rc = edit_ask(edit, start);
 		if (rc == 0 && end - start > width)
 			rc = normalize_piece(edit, &piece, start, end);
 		else if (rc == 0 && character->alone_len > 0)
