@@ -5,8 +5,10 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "fs/output/text.h"
 #include "sandbox/job.h"
 #include "sanitize/cleanup.h"
+#include "sanitize/utf8.h"
 
 #define ENV_MAX 256
 
@@ -225,6 +227,24 @@ static int parse_line(const char *text, size_t len, struct exec_request *request
 	return request->command == NULL ? -ENOMEM : 0;
 }
 
+// Messages name keys of the request and quote what is no JSON: they go to terminals and logs, and may have been clipped
+// inside a character.
+static int escape_message(struct error *error, int code)
+{
+	CLEANUP(buf) struct buf text = BUF_INIT;
+
+	if (error == NULL || error->message[0] == '\0')
+		return code;
+	if (text_escape(&text, error->message, strlen(error->message), TEXT_NO_LIMIT) < 0)
+		return -ENOMEM;
+	if (text.len >= sizeof(error->message)) {
+		text.len = sizeof(error->message) - 1;
+		while (text.len > 0 && utf8_is_continuation(text.data[text.len]))
+			text.len--;
+	}
+	return error_set(error, code, "%.*s", (int)text.len, text.data);
+}
+
 int request_parse(const char *text, size_t len, struct exec_request *ret, struct error *error)
 {
 	CLEANUP(exec_request) struct exec_request request = { 0 };
@@ -239,7 +259,7 @@ int request_parse(const char *text, size_t len, struct exec_request *ret, struct
 	if (rc == 0 && request.command != NULL && request.command[strspn(request.command, " \t\r\n")] == '\0')
 		rc = error_set(error, -EINVAL, "the command is empty");
 	if (rc < 0)
-		return rc;
+		return escape_message(error, rc);
 	*ret = request;
 	request = (struct exec_request){ 0 };
 	return 0;
@@ -261,11 +281,6 @@ bool request_complete(const char *text, size_t len)
 	return root != NULL || json_error_code(&problem) != json_error_premature_end_of_input;
 }
 
-static bool utf8_continues(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 char *request_summary(const struct exec_request *request, size_t max)
 {
 	CLEANUP(buf) struct buf text = BUF_INIT;
@@ -285,7 +300,7 @@ char *request_summary(const struct exec_request *request, size_t max)
 	}
 	if (rc == 0 && text.len > max) {
 		text.len = max;
-		while (text.len > 0 && utf8_continues(text.data[text.len]))
+		while (text.len > 0 && utf8_is_continuation(text.data[text.len]))
 			text.len--;
 		rc = buf_append_string(&text, "...");
 	}

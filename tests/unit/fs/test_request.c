@@ -110,6 +110,10 @@ static void bad_objects_are_refused_with_a_reason(void **state)
 		{ "{\"argv\":[\"a\"],\"limits\":{\"pidsMax\":\"1\"}}", "pidsMax" },
 		{ "{\"argv\":[\"a\"]} x", "line 1" },
 		{ "{\"argv\":[\"\xff\"]}", "line 1" },
+		// What a terminal could act on is escaped.
+		{ "{\"a\\u001b[1m\":1}", "unknown key 'a\\u{1b}[1m'" },
+		{ "{\"argv\":[\"a\"],\"env\":{\"\\u202eA\":\"x\"}}", "\\u{202e}A may not be set" },
+		{ "{\"a\":\x07}", "\\u{7}" },
 	};
 
 	(void)state;
