@@ -243,6 +243,7 @@ static int narrow(struct skill_restriction *restriction, struct tool_reading *re
 	if (reading->exec_patterns.count == 0)
 		return 0;
 	if (restriction->exec_patterns.count == 0) {
+		strv_release(&restriction->exec_patterns);
 		restriction->exec_patterns = reading->exec_patterns;
 		reading->exec_patterns = (struct strv){ NULL, 0, 0 };
 		return 0;

@@ -94,6 +94,8 @@ static const struct sample samples[] = {
 	{ "---\nallowedTools: read\n---\n", RESTRICTION_UNREADABLE, NULL, NULL },
 	{ "---\nallowed-tools: Read\nallowed-tools: Write\n---\n", RESTRICTION_UNREADABLE, NULL, NULL },
 	{ "---\nname: a\nname: b\nallowed-tools: Read\n---\n", RESTRICTION_UNREADABLE, NULL, NULL },
+	{ "---\nallowed-tools: Bash(a)\nallowed-tools: Bash(b)\nallowed-tools: Bash(c)\n---\n",
+	  RESTRICTION_UNREADABLE, NULL, NULL },
 	{ "---\nx: &a Read\nallowed-tools: *a\n---\n", RESTRICTION_UNREADABLE, NULL, NULL },
 	{ "---\nx: &a allowed-tools\n*a : Read\n---\n", RESTRICTION_UNREADABLE, NULL, NULL },
 	{ "---\nx: &a {allowed-tools: Read}\n<<: *a\n---\n", RESTRICTION_UNREADABLE, NULL, NULL },
