@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# The packages skillfs needs, in one place; sourced by quickstart.sh, tests/run.sh
-# and .ci/run. What is there already is found by looking for the thing itself, so
+# The packages skillfs needs, in one place; sourced by quickstart.sh, tests/run.sh,
+# tests/fuzz/run.sh and .ci/run. What is there already is found by looking for the thing itself, so
 # that nothing is installed, and no root needed, on a machine that has it all.
 
 # group | Debian and Ubuntu package | how to see that it is there
@@ -31,6 +31,8 @@ test  rsync            command:rsync
 test  util-linux       command:setpriv
 test  passwd           command:useradd
 ci    clang            command:clang
+fuzz  clang            command:clang
+fuzz  libclang-rt-dev  sanitizer:fuzzer
 bench-hyperscan libhyperscan-dev module:libhs
 bench-re2       g++              command:g++
 bench-re2       libre2-dev       module:re2
@@ -44,6 +46,11 @@ package_present() { # HOW
 	command:*) PATH=$PATH:/usr/sbin:/sbin command -v "${1#command:}" >/dev/null ;;
 	module:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#module:}" ;;
 	header:*) command -v gcc >/dev/null && echo "#include <${1#header:}>" | gcc -E -x c - >/dev/null 2>&1 ;;
+	sanitizer:*)
+		command -v clang >/dev/null &&
+			echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+			clang -fsanitize="${1#sanitizer:}" -x c - -o /dev/null 2>/dev/null
+		;;
 	*) return 1 ;;
 	esac
 }
