@@ -10,6 +10,7 @@
 
 #include "sanitize/classify.h"
 #include "sanitize/cleanup.h"
+#include "sanitize/edit.h"
 #include "sanitize/hits.h"
 #include "sanitize/place.h"
 
@@ -209,17 +210,28 @@ static int inspect_prose(struct inspection *in)
 	return rc;
 }
 
-// Scans the sanitized copy of what is served otherwise.
-static int scan_copy(struct inspection *in)
+// Scans the sanitized copy of what is served otherwise. `served` leads to the source where the two differ: bytes that
+// are apart in the source can have joined in what is served. NULL: they are the same.
+static int scan_copy(struct inspection *in, const struct cleaned *served)
 {
 	CLEANUP(notices) struct notices notices = { NULL, 0, 0 };
 	struct sanitize_stats stats = { .size = 0 };
 	struct cleaned *copy = &in->copy;
-	int rc = note_refusal(in,
-			      sanitize_text(in->data, in->len, in->options->budget, copy, &stats, &notices));
+	const bool same = served == NULL || served->unchanged;
+	struct offset_map map;
+	int rc = note_refusal(in, sanitize_text(same ? in->data : served->text.data,
+						same ? in->len : served->text.len, in->options->budget, copy,
+						&stats, &notices));
 
 	if (rc < 0 || copy->unchanged)
 		return rc;
+	if (!same) {
+		rc = offset_map_compose(&copy->map, &served->map, &map);
+		if (rc < 0)
+			return rc;
+		offset_map_release(&copy->map);
+		copy->map = map;
+	}
 	return scan_form(in, in->report.cls, copy->text.data, copy->text.len, copy->text.len, &copy->map);
 }
 
@@ -233,7 +245,7 @@ static int inspect_code(struct inspection *in)
 		rc = note_refusal(in, sanitize_code(in->data, in->len, in->options->budget, served,
 						    &report->stats, &report->notices));
 	if (rc == 0 && in->options->scan)
-		rc = scan_copy(in);
+		rc = scan_copy(in, served);
 	if (rc == 0 && !served->unchanged &&
 	    (copy->unchanged ||
 	     !is_same(served->text.data, served->text.len, copy->text.data, copy->text.len)))
@@ -257,7 +269,7 @@ static int inspect_binary(struct inspection *in)
 	if (rc == 0 && in->options->scan && classify_hides_text(in->data, in->len)) {
 		rc = notices_add(&report->notices, NOTICE_TEXT_NUL, 1, 0, "text in a binary file");
 		if (rc == 0)
-			rc = scan_copy(in);
+			rc = scan_copy(in, NULL);
 	}
 	return rc;
 }

@@ -130,6 +130,8 @@ INSPECT = [
     # Cut at 40 characters a word ends that was none, and a table that a comment makes is none when it is gone.
     b"SKILL.md\n" + b"x" * 32 + b" bash -interactive and more", b"SKILL.md\n<!--\n| a | b |\n| --- | --- |\n-->\n| c | sh -c x |\n",
     b"SKILL.md\n" + "\u00e9\u200b".encode() * 30 + b"| sh", b"a.py\n" + "\u00e9".encode() + b"\xe2\x80 | s\xe2\x80\x8bh -c a",
+    # What is taken out joins bytes.
+    b"a.py\n| \xef\x1f\xbd\x93\xef\xbd\x88",
 ]
 NAMES = [b"SKILL.md", b"a.py", b"a.bin"]
 

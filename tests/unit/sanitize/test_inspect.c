@@ -227,6 +227,17 @@ static void inspect_code_all_forms_are_scanned(void **state)
 	report_release(&report);
 }
 
+// What is taken out can join bytes to characters that nothing else shows.
+static void inspect_code_joined_bytes_are_scanned(void **state)
+{
+	struct report report = INSPECT("a.py", "\n| \xEF\x1F\xBD\x93\xEF\xBD\x88 a");
+
+	(void)state;
+	assert_string_equal(report.body.data, "\n| \xEF\xBD\x93\xEF\xBD\x88 a");
+	assert_finding(&report, "EXEC_PIPE_BASH", 1, 1, 2, STAGE_SANITIZED, "| sh");
+	report_release(&report);
+}
+
 static void inspect_code_with_nul_is_noticed(void **state)
 {
 	struct report report = INSPECT("helper.py", "\0import os\n");
@@ -583,6 +594,7 @@ int main(void)
 		cmocka_unit_test(inspect_code_is_served_without_invisible),
 		cmocka_unit_test(inspect_code_clean_is_verbatim_at_any_length),
 		cmocka_unit_test(inspect_code_all_forms_are_scanned),
+		cmocka_unit_test(inspect_code_joined_bytes_are_scanned),
 		cmocka_unit_test(inspect_code_with_nul_is_noticed),
 		cmocka_unit_test(inspect_binary_is_scanned_raw_and_verbatim),
 		cmocka_unit_test(inspect_wide_text_is_scanned_in_any_class),
