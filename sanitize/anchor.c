@@ -291,28 +291,43 @@ static bool read_set(const struct reader *reader, const char **at, const char *e
 	return true;
 }
 
-// How often what stands before `at` is repeated; 0 to unlimited for all that is not plainly written.
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *read_number(const char *at, const char *end, unsigned int *ret)
+{
+	for (*ret = 0; at < end && is_digit(*at); at++)
+		*ret = *ret < 10000 ? *ret * 10 + (unsigned int)(*at - '0') : *ret;
+	return at;
+}
+
+// How often what stands before `at` is repeated, and the place behind that; 0 to unlimited, and `at`, where a brace may
+// be one that stands for itself.
 static const char *read_repetition(const char *at, const char *end, unsigned int *ret_min,
 				   unsigned int *ret_max)
 {
 	unsigned int min = 1, max = 1;
 
 	if (at < end && *at == '{') {
-		const char *digit = at + 1;
+		const char *here = read_number(at + 1, end, &min);
 
-		for (min = 0; digit < end && *digit >= '0' && *digit <= '9' && min < 10000; digit++)
-			min = min * 10 + (unsigned int)(*digit - '0');
 		max = min;
-		if (digit < end && *digit == ',') {
-			max = UNLIMITED;
-			while (digit < end && *digit != '}')
-				digit++;
+		if (here < end && *here == ',') {
+			const char *digits = ++here;
+
+			here = read_number(here, end, &max);
+			if (here == digits)
+				max = UNLIMITED;
 		}
-		if (digit == at + 1 || at[1] == ',' || digit >= end || *digit != '}') {
-			min = 0;
-			max = UNLIMITED;
+		// Not a repetition, or one of a later PCRE2.
+		if (at + 1 == end || !is_digit(at[1]) || here == end || *here != '}') {
+			*ret_min = 0;
+			*ret_max = UNLIMITED;
+			return at;
 		}
-		at = digit < end ? digit + 1 : end;
+		at = here + 1;
 	} else if (at < end && strchr("*+?", *at) != NULL) {
 		min = *at == '+';
 		max = UNLIMITED;
@@ -401,7 +416,7 @@ static bool read_group(struct reader *reader, const char **at, const char *end, 
 	if (*body == '?') {
 		if (body[1] != ':' && body[1] != '>') {
 			*at = behind; // an assertion takes no place
-			return true;
+			return behind == end || *behind != '{';
 		}
 		body += 2;
 	}
@@ -504,8 +519,10 @@ static bool read_run(const char *expression, bool case_sensitive, struct anchor 
 	if (close == end || *close != ')' || strncmp(open, close + 1, (size_t)(close - open)) != 0)
 		return false;
 	again = close + 1 + (close - open);
-	(void)read_repetition(again, end, &min, &max);
-	if (min < 2 || max != UNLIMITED || !read_class(&open, end, case_sensitive, &anchor.sets[0]))
+	again = read_repetition(again, end, &min, &max);
+	// Another alternative would begin elsewhere.
+	if (min < 2 || max != UNLIMITED || strchr(again, '|') != NULL ||
+	    !read_class(&open, end, case_sensitive, &anchor.sets[0]))
 		return false;
 	anchor.run = min;
 	*ret = anchor;

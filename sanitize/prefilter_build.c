@@ -293,7 +293,7 @@ static bool run_is_usable(const struct anchor *anchor)
 	if (anchor->run < 3 * PREFILTER_HALF - 1)
 		return false;
 	for (unsigned int byte = 0; byte < 256; byte++) {
-		if ((byte <= PREFILTER_RUN_ABOVE || byte >= 0x80) &&
+		if ((byte <= PREFILTER_RUN_ABOVE || byte >= 0x7F) &&
 		    byte_set_has(&anchor->sets[0], (unsigned char)byte))
 			return false;
 	}

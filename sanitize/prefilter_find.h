@@ -17,7 +17,7 @@
 // Bytes looked at together, and the half of it: a run covers two whole halves one behind the other.
 #define PREFILTER_BLOCK 32
 #define PREFILTER_HALF  16
-// All bytes of a run are larger than this, and ASCII.
+// All bytes of a run are larger than this, and printable ASCII: a stretch of text in a binary file ends in none.
 #define PREFILTER_RUN_ABOVE 0x2A
 #define PREFILTER_BLOCKS    64
 

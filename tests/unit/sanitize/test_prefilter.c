@@ -75,12 +75,38 @@ static void anchors_end_where_anything_may_follow(void **state)
 		const char *expression;
 		size_t len; // of the first anchor
 	} items[] = {
-		{ "ab?c", 1 },     { "ab*c", 1 },        { "abc+d", 3 },      { "a(?:b|c)?d", 1 },
-		{ "a{2,3}b", 2 },  { "a{,3}b", 0 },      { "a\\1", 1 },       { "a[[:alpha:]]", 0 },
-		{ "(?:ab?)c", 1 }, { "a(?:b|cd*)e", 3 }, { "(?i:a)b", 0 },    { "a\\Kb", 0 },
-		{ "\\Qab\\E", 0 }, { "(?<n>a)b", 0 },    { "(*UTF)a", 0 },    { "x?y", 0 },
-		{ "", 0 },         { "a|", 0 },          { "a(?#b)c", 0 },    { "^ab$", 2 },
-		{ "(?<=x)ab", 2 }, { "(?!x)ab", 2 },     { "abcdefghij", 8 }, { "a\\x{62}", 1 },
+		{ "ab?c", 1 },
+		{ "ab*c", 1 },
+		{ "abc+d", 3 },
+		{ "a(?:b|c)?d", 1 },
+		{ "a{2,3}b", 2 },
+		{ "a{,3}b", 0 },
+		{ "a\\1", 1 },
+		{ "a[[:alpha:]]", 0 },
+		{ "(?:ab?)c", 1 },
+		{ "a(?:b|cd*)e", 3 },
+		{ "(?i:a)b", 0 },
+		{ "a\\Kb", 0 },
+		{ "\\Qab\\E", 0 },
+		{ "(?<n>a)b", 0 },
+		{ "(*UTF)a", 0 },
+		{ "x?y", 0 },
+		{ "", 0 },
+		{ "a|", 0 },
+		{ "a(?#b)c", 0 },
+		{ "^ab$", 2 },
+		{ "(?<=x)ab", 2 },
+		{ "(?!x)ab", 2 },
+		{ "abcdefghij", 8 },
+		{ "a\\x{62}", 1 },
+		// Braces that repeat nothing stand for themselves.
+		{ "ab{2,c}d", 1 },
+		{ "a(?!b){x}c", 1 },
+		{ "(?<!a){x}b", 0 },
+		{ "a(?!b){2}c", 2 },
+		{ "a{2,3", 0 },
+		{ "a{2, }b", 0 },
+		{ "(?!a){ 2 }b", 0 },
 	};
 	struct anchor anchors[ANCHORS_MAX];
 	size_t i;
@@ -106,6 +132,10 @@ static void anchors_of_long_run_need_its_beginning(void **state)
 	assert_int_equal(anchors[0].run, 0);
 	assert_int_equal(read_anchors("(?<![a-y])[a-z]{60,}", anchors), 1);
 	assert_int_equal(anchors[0].run, 0);
+	// Nor does a run say where another alternative begins.
+	assert_int_equal(read_anchors("(?<![a-z])[a-z]{60,}|[0-9]", anchors), 2);
+	assert_int_equal(anchors[0].run, 0);
+	assert_int_equal(anchors[1].len, 1);
 }
 
 // ----------------------------------------------------------------- prefilter

@@ -323,6 +323,40 @@ static void scan_random_bytes_as_binary_finds_nothing(void **state)
 	free(data);
 }
 
+// What an own pattern begins with must not be taken for narrower than it is.
+static void scanner_with_custom_rule_finds_odd_beginnings(void **state)
+{
+	static const struct {
+		const char *pattern, *text;
+		enum file_class cls;
+	} items[] = {
+		{ "(?<!\\$){name}", "a {name}", CLASS_PROSE },
+		{ "set{2,x}", "set{2,x}", CLASS_PROSE },
+		{ "(?<![A-Z])[A-Z]{50,}|secret", "a secret", CLASS_PROSE },
+		{ "(?<![+-\\x7f])[+-\\x7f]{50,}|secret", "a secret", CLASS_BINARY },
+		{ "(?<![+-\\x7f])[+-\\x7f]{50,}",
+		  "zzz\x7f"
+		  "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
+		  CLASS_BINARY },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+		const struct custom_rule custom = { "MY_ODD", "x", SEVERITY_WARN, items[i].pattern, "" };
+		struct matches matches = { NULL, 0, 0 };
+		struct scanner *own;
+
+		assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
+		assert_int_equal(
+			scanner_scan(own, items[i].cls, items[i].text, strlen(items[i].text), NULL, &matches),
+			0);
+		if (matches.count != 1)
+			fail_msg("%s: %zu", items[i].pattern, matches.count);
+		matches_release(&matches);
+		scanner_free(own);
+	}
+}
+
 static void scanner_with_custom_rule_finds_it(void **state)
 {
 	const struct custom_rule custom[] = {
@@ -428,6 +462,7 @@ int main(void)
 		cmocka_unit_test(scan_binary_finds_text_between_bytes),
 		cmocka_unit_test(scan_random_bytes_as_binary_finds_nothing),
 		cmocka_unit_test(scanner_with_custom_rule_finds_it),
+		cmocka_unit_test(scanner_with_custom_rule_finds_odd_beginnings),
 		cmocka_unit_test(scanner_with_bad_pattern_names_rule_offset_and_reason),
 		cmocka_unit_test(scan_beyond_limits_fails),
 		cmocka_unit_test(scan_with_empty_pattern_finishes),
