@@ -233,6 +233,12 @@ static size_t find_stdout_option(const struct scan_text *text, size_t from)
 // `--decode` or one of GNU's short forms of it, or a group of letters with a d (`-d`, `-D`, `-di`).
 static bool is_decode_flag(const struct scan_text *text, size_t flag)
 {
+// The bar behind such an option. None stands in the option itself, so all options before a bar have it in common.
+static size_t find_bar_behind_option(const struct scan_text *text, size_t option)
+{
+	return find_bar(text, stdout_option_end(text, option));
+}
+
 	static const char option[] = "--decode";
 	size_t at = flag;
 	bool decodes = false;
@@ -310,7 +316,7 @@ bool check_wget_stdout(const struct scan_text *text, size_t *start, size_t *end,
 	stop = command_stop(text, *end, false);
 	if (option >= stop)
 		return false;
-	bar = scan_next(text, MEMO_PIPE, find_bar, stdout_option_end(text, option));
+	bar = scan_next(text, MEMO_PIPE, find_bar_behind_option, option);
 	if (bar >= stop)
 		return false;
 	*end = bar + 1;

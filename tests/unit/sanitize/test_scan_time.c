@@ -26,6 +26,8 @@
 // Below this a clock tick decides, not the text.
 #define NOISE 0.002
 #define TRIES 9
+// Of a text that takes a few milliseconds, and would take a second if it were not linear.
+#define LONG_OPTION_MAX 0.1
 
 static double now(void)
 {
@@ -115,11 +117,45 @@ static void scan_without_jit_grows_linearly(void **state)
 	check_families(false, SIZE_PLAIN);
 }
 
+// Half of the text, and the blanks of one option; what looks at them again for each of the commands shows here.
+static char *make_long_option(size_t size)
+{
+	static const char command[] = "wget ", option[] = "-O";
+	const size_t half = size / 2 - size / 2 % strlen(command);
+	char *text = malloc(size + 1);
+
+	assert_non_null(text);
+	for (size_t at = 0; at < half; at++)
+		text[at] = command[at % strlen(command)];
+	memset(text + half, ' ', size - half);
+	memcpy(text + half, option, strlen(option));
+	text[size - 1] = '-';
+	text[size] = '\0';
+	return text;
+}
+
+static void scan_many_commands_before_a_long_option_is_linear(void **state)
+{
+	char *text = make_long_option(SIZE_JIT);
+	double least = 1e9;
+	struct scanner *scanner;
+
+	(void)state;
+	assert_int_equal(scanner_compile(NULL, 0, true, PREFILTER_BEST, &scanner, NULL), 0);
+	for (int i = 0; i < TRIES && least > LONG_OPTION_MAX; i++)
+		least = smaller(least, scan_seconds(scanner, CLASS_CODE, text, SIZE_JIT));
+	if (least > LONG_OPTION_MAX)
+		fail_msg("%.2f ms", 1e3 * least);
+	scanner_free(scanner);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scan_hostile_families_grows_linearly),
 		cmocka_unit_test(scan_without_jit_grows_linearly),
+		cmocka_unit_test(scan_many_commands_before_a_long_option_is_linear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
