@@ -14,6 +14,8 @@
 #define GROUP_MAX       8
 // How far a tick is looked for byte by byte.
 #define TICK_NEAR 64
+// How many bytes behind an opener are searched for a binary at first.
+#define BINARY_NEAR 64
 // Quoted text longer than this is none.
 #define QUOTED_MAX 256
 
@@ -90,12 +92,15 @@ static size_t find_subshell_binary(const struct scan_text *text, size_t from)
 {
 	struct search search = { .text = text, .found = text->len };
 	struct prefilter_cursor cursor = { .at = from };
+	size_t limit;
 
 	if (text->binaries == NULL)
 		return find_word(text, from, text->len, subshell_binaries);
-	while (cursor.at < text->len && prefilter_run(text->binaries, text->data, text->len, SIZE_MAX,
-						      &cursor, take_binary, &search) == 0)
-		;
+	// Little at first: most are near, and what is looked at behind the one found is looked at again.
+	for (limit = BINARY_NEAR;
+	     cursor.at < text->len &&
+	     prefilter_run(text->binaries, text->data, text->len, limit, &cursor, take_binary, &search) == 0;)
+		limit = limit < text->len ? 2 * limit : limit;
 	return search.found;
 }
 

@@ -19,6 +19,7 @@ static const struct hostile_family hostile_families[] = {
 	{ "unclosed substitutions, a binary at the end", "", "$(a ", "curl" },
 	{ "unclosed substitutions around binaries", "", "$(sh ", "" },
 	{ "nested substitutions that close before a binary", "", "$(a $(b )", ") sh )" },
+	{ "substitutions that are closed", "", "$(sh) ", "" },
 	{ "binaries and closing parentheses", "", "sh ) ", "" },
 	{ "binaries that ask for a version", "$(", "sh --version ", ")" },
 	{ "flags that look like binaries", "$(", "-sh ", ")" },
