@@ -310,10 +310,21 @@ static size_t skip_placeholder(const struct scan_text *text, size_t at)
 	return end > at + 1 && end < text->len && text->data[end] == '>' ? end + 1 : at;
 }
 
+static const char *const netcats[] = { "nc", "ncat", NULL };
+
+// Whether the argument [start, end) is a path of netcat: what follows are the arguments of that.
+static bool ends_with_netcat(const struct scan_text *text, size_t start, size_t end)
+{
+	size_t word = end;
+
+	while (word > start && end - word <= 4 && byte_is_word(text->data[word - 1]))
+		word--;
+	return word_is_one_of(text, word, end, netcats) && word_is_plain(text, word);
+}
+
 // nc or ncat: the flags among the arguments on its line; one group must hold e, l or p.
 static bool netcat_listens(const struct scan_text *text, size_t at, size_t *ret_end)
 {
-	static const char *const names[] = { "nc", "ncat", NULL };
 	int count, positionals = 0;
 	bool behind_flag = false;
 
@@ -332,18 +343,20 @@ static bool netcat_listens(const struct scan_text *text, size_t at, size_t *ret_
 			behind_flag = true;
 		} else {
 			// A sentence about nc, or the next nc.
-			if (word_is_one_of(text, at, word_end(text, at), names) ||
+			if (word_is_one_of(text, at, word_end(text, at), netcats) ||
 			    (!behind_flag && ++positionals > POSITIONALS_MAX))
 				return false;
 			behind_flag = false;
 		}
 		at = skip_placeholder(text, at);
-		while (at < text->len && at - start < ARGUMENT_MAX && !byte_is_blank(text->data[at]) &&
+		while (at < text->len && at - start < ARGUMENT_MAX && blank_at(text, at) == 0 &&
 		       (text->data[at] == '\0' || strchr("|;&()<>`", text->data[at]) == NULL))
 			at++;
+		if (ends_with_netcat(text, start, at))
+			return false;
 		start = at;
-		while (at < text->len && byte_is_space(text->data[at]))
-			at++;
+		while (at < text->len && (byte_is_space(text->data[at]) || blank_at(text, at) > 1))
+			at += blank_at(text, at);
 		if (at == start && !(at + 1 < text->len && text->data[at] == '\\'))
 			return false;
 		at = skip_blanks(text, at) > at && text->data[at] == '\\' ? skip_blanks(text, at) : at;

@@ -90,6 +90,8 @@ static const struct hostile_family hostile_families[] = {
 	{ "netcats with arguments", "", "nc a b c d e f g h ", "" },
 	{ "netcat and flags", "nc ", "-vvv ", "" },
 	{ "netcat and a long argument", "", "nc aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "" },
+	{ "netcats and wide blanks", "", "/nc\xc2\xa0", "" },
+	{ "netcats in flags", "", " -v/nc", "" },
 	{ "netcat and placeholders", "", "nc <aaaaaaaaaaaaaaaaaaaaaaa", "" },
 	{ "shells with long flags", "", "bash --a-a-a-a-a --b ", "" },
 	{ "shells in continued lines", "", "bash \\\n", "" },

@@ -313,6 +313,8 @@ static const struct acceptance cases[] = {
 	NEVER(NET_REVERSE_SHELL, "./build.sh -i; du -sh -i; sync -e; func -l"),
 	NEVER(NET_REVERSE_SHELL, "/dev/tcp/ is a feature, `/dev/tcp/` too, '/dev/udp/' and (/dev/tcp/)"),
 
+	FINDS(NET_REVERSE_SHELL, "nc\xc2\xa0h\xc2\xa0-e sh", "nc\xc2\xa0h\xc2\xa0-e"),
+	FINDS(NET_REVERSE_SHELL, "nc -v x/nc -l; nc -v -nc -l", "nc -l\x1fnc -v -nc -l"),
 	// ----------------------------------------------------- OBF_BASE64_LONG
 	FINDS(OBF_BASE64_LONG, "x " A60 A10 A10 "== y", A60 A10 A10 "=="),
 	FINDS(OBF_BASE64_LONG, A60 "+/aB+/cD+/" A10 "===", A60 "+/aB+/cD+/" A10 "=="),
