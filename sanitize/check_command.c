@@ -14,8 +14,11 @@
 
 // An alternation longer than this is taken for a command.
 #define ALTERNATION_MAX 512
-// One without brackets.
+// One without brackets, and how far before it is looked.
 #define BARE_ALTERNATION_MAX 128
+#define FETCH_NEAR           128
+// Longer than any word of a shell's grammar.
+#define KEYWORD_MAX 8
 
 // ------------------------------------------------------------- command lines
 
@@ -230,15 +233,15 @@ static size_t find_stdout_option(const struct scan_text *text, size_t from)
 	return text->len;
 }
 
-// `--decode` or one of GNU's short forms of it, or a group of letters with a d (`-d`, `-D`, `-di`).
-static bool is_decode_flag(const struct scan_text *text, size_t flag)
-{
 // The bar behind such an option. None stands in the option itself, so all options before a bar have it in common.
 static size_t find_bar_behind_option(const struct scan_text *text, size_t option)
 {
 	return find_bar(text, stdout_option_end(text, option));
 }
 
+// `--decode` or one of GNU's short forms of it, or a group of letters with a d (`-d`, `-D`, `-di`).
+static bool is_decode_flag(const struct scan_text *text, size_t flag)
+{
 	static const char option[] = "--decode";
 	size_t at = flag;
 	bool decodes = false;
@@ -392,12 +395,31 @@ static bool all_known(const struct scan_text *text, size_t start, size_t end, co
 	return true;
 }
 
+// Whether a shell runs what stands in the parenthesis at `group`, by what stands before.
+static bool holds_commands(const struct scan_text *text, size_t group)
+{
+	static const char commands[] = ";&|({\"'`=!";
+	static const char *const keywords[] = { "if",    "then",  "elif",   "else", "do",
+						"while", "until", "coproc", "time", NULL };
+	const char before = group > 0 ? text->data[group - 1] : ' ';
+	size_t start = group;
+
+	if (byte_is_blank(before) || (before != '\0' && strchr(commands, before) != NULL))
+		return true;
+	// The body of a function.
+	if (before == ')')
+		return group >= 3 && text->data[group - 2] == '(' && byte_is_word(text->data[group - 3]);
+	while (start > 0 && group - start < KEYWORD_MAX && byte_is_word(text->data[start - 1]))
+		start--;
+	return word_is_one_of(text, start, group, keywords);
+}
+
 // Whether [start, end), which holds a bar, is a choice in brackets (`{zsh|bash|fish}`, `(bash|sh)`) and not a pipe.
 // Where a shell would run what stands in parentheses, or where blanks stand around the bars, only well-known words
 // make it one.
 static bool is_alternation(const struct scan_text *text, size_t start, size_t end)
 {
-	static const char openers[] = "([{<", closers[] = ")]}>", commands[] = ";&|({\"'`=!";
+	static const char openers[] = "([{<", closers[] = ")]}>";
 	size_t group;
 	const char *pair;
 	char before;
@@ -417,14 +439,68 @@ static bool is_alternation(const struct scan_text *text, size_t start, size_t en
 	// `<` and `>` may redirect.
 	if (*pair == '<' || memchr(text->data + start, ' ', end - start) != NULL)
 		return all_known(text, start, end, choices);
-	if (*pair == '(' && group == start - 1 &&
-	    (byte_is_blank(before) || (before != '\0' && strchr(commands, before) != NULL)))
+	if (*pair == '(' && group == start - 1 && holds_commands(text, group))
 		return all_known(text, start, end, choices);
 	return true;
 }
 
+// Whether a command that brings something from elsewhere stands in the line before `at`, or so long a line that this
+// can't be told.
+static bool line_fetches(const struct scan_text *text, size_t at)
+{
+	static const char *const fetchers[] = {
+		"curl", "wget", "fetch", "nc", "ncat", "http", "https", NULL
+	};
+	const size_t first = at > FETCH_NEAR ? at - FETCH_NEAR : 0;
+	size_t end = at;
+
+	while (end > first && text->data[end - 1] != '\n') {
+		size_t start = end - 1;
+
+		if (byte_is_word(text->data[start])) {
+			while (start > first && byte_is_word(text->data[start - 1]))
+				start--;
+			if (word_is_one_of(text, start, end, fetchers))
+				return true;
+		}
+		end = start;
+	}
+	return end > 0 && end == first;
+}
+
+// Whether the byte at `at` belongs to the argument beside a quoted one.
+static bool argument_goes_on(const struct scan_text *text, size_t at)
+{
+	return byte_is(text->data[at], BYTE_WORD | BYTE_PATH) || text->data[at] == '"' ||
+	       text->data[at] == '\'';
+}
+
+// Whether what stands before a choice of shells, [start, end), leaves it one: a word of its own, in quotes, or a flag's.
+static bool begins_word(const struct scan_text *text, size_t start, size_t end)
+{
+	size_t flag = start;
+	char before;
+
+	if (start == 0 || blank_before(text, start))
+		return !line_fetches(text, start);
+	before = text->data[start - 1];
+	if (before == '(')
+		return true;
+	if (before == '"' || before == '\'' || before == '`')
+		return end < text->len && text->data[end] == before &&
+		       (start == 1 || !argument_goes_on(text, start - 2)) &&
+		       (end + 1 == text->len || !argument_goes_on(text, end + 1));
+	if (before != '=')
+		return false;
+	for (flag--; flag > 0 && start - flag < FETCH_NEAR; flag--)
+		if (!byte_is_word(text->data[flag - 1]) && text->data[flag - 1] != '-')
+			break;
+	return text->data[flag] == '-' && (flag == 0 || blank_before(text, flag)) &&
+	       !line_fetches(text, flag);
+}
+
 // Whether `bar` stands between shells' names and more such bars only, without a blank (`bash|zsh|fish`): as commands
-// they would do no more than the first of them does alone.
+// they would do no more than the first of them does alone, unless that is an argument of another command.
 static bool in_bare_alternation(const struct scan_text *text, size_t bar)
 {
 	struct scan_memo *memo = text->memo;
@@ -438,9 +514,8 @@ static bool in_bare_alternation(const struct scan_text *text, size_t bar)
 		end++;
 	memo->bare.end = end;
 	memo->bare.is_alternation = end - start <= BARE_ALTERNATION_MAX &&
-				    (start == 0 || text->data[start - 1] == '\0' ||
-				     strchr("./$-\\}", text->data[start - 1]) == NULL) &&
-				    all_known(text, start, end, shell_choices);
+				    all_known(text, start, end, shell_choices) &&
+				    begins_word(text, start, end);
 	return memo->bare.is_alternation;
 }
 
