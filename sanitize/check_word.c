@@ -358,3 +358,13 @@ bool command_is_shell(const struct scan_text *text, size_t at, bool interpreters
 	}
 	return false;
 }
+
+size_t behind_bar(const struct scan_text *text, size_t bar)
+{
+	return bar + 1 + (bar + 1 < text->len && text->data[bar + 1] == '&');
+}
+
+bool is_cell_border(const struct scan_text *text, size_t bar)
+{
+	return context_in_table(text->contexts, bar) && (bar == 0 || text->data[bar - 1] != '\\');
+}

@@ -81,3 +81,8 @@ bool flag_asks_version(const struct scan_text *text, size_t at, size_t *ret_end)
 // Sets the start of the name and the end of it.
 bool command_is_shell(const struct scan_text *text, size_t at, bool interpreters, size_t *ret_name,
 		      size_t *ret_end);
+
+// Behind the bar at `bar`, which may be `|&`.
+size_t behind_bar(const struct scan_text *text, size_t bar);
+// Whether the bar at `bar` divides the cells of a table.
+bool is_cell_border(const struct scan_text *text, size_t bar);
