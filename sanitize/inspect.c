@@ -78,13 +78,14 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
 	int rc = ask_budget(in);
+	bool limited;
 
 	if (rc < 0 || !in->options->scan)
 		return rc;
 	rc = scanner_scan(in->scanner, cls, text, len, in->options->budget, &matches);
-	if (rc == -EOVERFLOW)
-		return note_limit(in, "matches, or steps of one rule");
-	if (rc == 0)
+	// What was found up to there is told.
+	limited = rc == -EOVERFLOW;
+	if (limited || rc == 0)
 		rc = hits_begin_form(&in->hits, matches.count, scanner_rule_count(in->scanner));
 	if (rc == -EOVERFLOW)
 		return note_limit(in, "matches");
@@ -108,7 +109,7 @@ static int scan_form(struct inspection *in, enum file_class cls, const char *tex
 		hits_add(&in->hits, &hit);
 	}
 	hits_end_form(&in->hits);
-	return 0;
+	return limited ? note_limit(in, "matches, or steps of one rule") : 0;
 }
 
 // The first `max` findings.

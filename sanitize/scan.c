@@ -401,6 +401,7 @@ int scanner_scan(const struct scanner *scanner, enum file_class cls, const char 
 	};
 	int rc = 0;
 
+	*ret_matches = matches;
 	if (len > BUF_MAX)
 		return -EOVERFLOW;
 	if (len > 0) {
@@ -410,11 +411,11 @@ int scanner_scan(const struct scanner *scanner, enum file_class cls, const char 
 		rc = cls == CLASS_BINARY ? scan_binary(&run, text, len)
 					 : scan_stretch(&run, ALL_RULES, cls, text, len, 0);
 	}
-	if (rc < 0)
+	if (rc < 0 && rc != -EOVERFLOW)
 		return rc;
 	if (run.unsorted)
 		qsort(matches.items, matches.count, sizeof(*matches.items), compare_matches);
 	*ret_matches = matches;
 	matches = (struct matches){ NULL, 0, 0 };
-	return 0;
+	return rc;
 }

@@ -52,7 +52,7 @@ struct matches {
 void matches_release(struct matches *matches);
 
 // All matches in `text`. The class decides the contexts: prose is read as Markdown, code and binary are not.
-// 0; -EOVERFLOW when a limit was hit or the budget (NULL: none) is spent: the verdict must then be an error, whatever
-// was found so far; -ENOMEM.
+// 0; -EOVERFLOW when a limit was hit or the budget (NULL: none) is spent: `ret_matches` holds some of them, and the
+// verdict must be an error; -ENOMEM.
 int scanner_scan(const struct scanner *scanner, enum file_class cls, const char *text, size_t len,
 		 const struct budget *budget, struct matches *ret_matches);

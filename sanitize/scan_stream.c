@@ -15,8 +15,8 @@
 #include "sanitize/place.h"
 #include "sanitize/printable.h"
 
-#define FINDINGS_MAX  ((size_t)1 << 20)
-#define CHARACTER_MAX 4 // bytes
+#define FINDINGS_MAX  ((size_t)1 << 16) // as many as one text may hold
+#define CHARACTER_MAX 4                 // bytes
 
 struct scan_stream {
 	const struct scanner *scanner;
@@ -104,6 +104,11 @@ static int scan_piece(struct scan_stream *stream, enum file_class cls, size_t en
 	struct place place = stream->place;
 	int rc = scanner_scan(stream->scanner, cls, stream->data, end, stream->budget, &matches);
 
+	const bool limited = rc == -EOVERFLOW;
+
+	// What was found up to a limit is told.
+	if (limited)
+		rc = 0;
 	for (size_t i = 0; rc == 0 && i < matches.count; i++) {
 		const struct match *match = &matches.items[i];
 		const size_t from = stream->base + match->start, to = stream->base + match->end;
@@ -132,7 +137,7 @@ static int scan_piece(struct scan_stream *stream, enum file_class cls, size_t en
 		rc = findings_add(&stream->findings, &finding, stream->data + match->start,
 				  match->end - match->start);
 	}
-	return rc;
+	return rc == 0 && limited ? -EOVERFLOW : rc;
 }
 
 static void drop(struct scan_stream *stream, size_t count)

@@ -402,11 +402,13 @@ static void inspect_limit_says_which(void **state)
 			    "size of the sanitized text");
 	report_release(&report);
 	free(text);
-	text = hostile_nest("xmrig ", "", "", (1 << 20) + 1, &len);
+	text = hostile_nest("xmrig ", "", "", (1 << 16) + 1, &len);
 	report = inspected_as(&defaults, "a.md", text, len);
 	assert_true(report.scan_failed);
 	assert_string_equal(notices_find(&report.notices, NOTICE_SCAN_LIMIT)->detail,
 			    "matches, or steps of one rule");
+	assert_int_equal(report.findings.count, FINDINGS_GIVEN_UP);
+	assert_string_equal(report.findings.items[0].rule->id, "CRYPTO_MINER_BINARY");
 	report_release(&report);
 	free(text);
 }

@@ -412,9 +412,32 @@ static void scan_beyond_limits_fails(void **state)
 
 		assert_int_equal(scanner_compile(&bad, 1, jit == 1, PREFILTER_BEST, &own, NULL), 0);
 		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, NULL, &matches), -EOVERFLOW);
-		assert_null(matches.items);
+		matches_release(&matches);
 		scanner_free(own);
 	}
+	free(text);
+}
+
+// The first of them are given, so that somebody can see what it is.
+static void scan_with_too_many_matches_gives_the_first(void **state)
+{
+	static const char unit[] = "xmrig ";
+	const size_t most = 65536, len = (most + 1) * strlen(unit);
+	struct matches matches = { NULL, 0, 0 };
+	char *text = malloc(len + 1);
+	size_t at;
+
+	(void)state;
+	assert_non_null(text);
+	for (at = 0; at < len; at += strlen(unit))
+		memcpy(text + at, unit, sizeof(unit));
+	assert_int_equal(scanner_scan(scanner, CLASS_CODE, text, len - strlen(unit), NULL, &matches), 0);
+	assert_int_equal(matches.count, most);
+	matches_release(&matches);
+	assert_int_equal(scanner_scan(scanner, CLASS_CODE, text, len, NULL, &matches), -EOVERFLOW);
+	assert_int_equal(matches.count, most);
+	assert_int_equal(matches.items[most - 1].start, (most - 1) * strlen(unit));
+	matches_release(&matches);
 	free(text);
 }
 
@@ -465,6 +488,7 @@ int main(void)
 		cmocka_unit_test(scanner_with_custom_rule_finds_odd_beginnings),
 		cmocka_unit_test(scanner_with_bad_pattern_names_rule_offset_and_reason),
 		cmocka_unit_test(scan_beyond_limits_fails),
+		cmocka_unit_test(scan_with_too_many_matches_gives_the_first),
 		cmocka_unit_test(scan_with_empty_pattern_finishes),
 		cmocka_unit_test(scanner_ruleset_names_version_and_changes_with_rules),
 	};
