@@ -313,7 +313,7 @@ static void sanitize_corpus_equals_plain_steps(void **state)
 	char path[4096];
 
 	(void)state;
-	if (corpus == NULL)
+	if (corpus == NULL || *corpus == '\0')
 		skip();
 	snprintf(path, sizeof(path), "%s/benign", corpus);
 	assert_int_equal(nftw(path, compare_file, 16, FTW_PHYS), 0);
