@@ -128,8 +128,12 @@ else
 			path+=${path:+:}$folder
 		fi
 	done <<<"$PATH:"
+	corpus=$SKILLFS_CORPUS
+	if ! as_user ls "$corpus/benign" >/dev/null 2>&1; then
+		corpus= # in a folder of root's
+	fi
 	suite user as_user env -i PATH="$path" HOME="$stage/home" USER="$user" LOGNAME="$user" LANG=C.UTF-8 \
-		TMPDIR="$stage/tmp" SKILLFS_CORPUS="$SKILLFS_CORPUS"
+		TMPDIR="$stage/tmp" SKILLFS_CORPUS="$corpus"
 	end_processes "$(id -u "$user")"
 	left=$(find /tmp /var/tmp /run -xdev -maxdepth 3 -path "$stage" -prune -o -user "$user" -print 2>/dev/null || true)
 	if [ -n "$left" ]; then
