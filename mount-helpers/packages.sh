@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 #
 # The packages skillfs needs, in one place; sourced by quickstart.sh, tests/run.sh,
-# tests/fuzz/run.sh and .ci/run. What is there already is found by looking for the thing itself, so
-# that nothing is installed, and no root needed, on a machine that has it all.
+# tests/corpus.sh, tests/fuzz/run.sh, tests/bench/scan.sh and .ci/run. What is there already is
+# found by looking for the thing itself, so that nothing is installed, and no root needed, on a
+# machine that has it all.
 
 # group | Debian and Ubuntu package | how to see that it is there
 package_table='

@@ -7,7 +7,8 @@
 # Precision and recall on the labelled skills in DIR (benign/, malicious/labels.jsonl), as tables. Fails
 # with 1 when a figure is worse than in tests/corpus/baseline.txt, or, for a corpus that is not in there, beyond the fixed
 # limits; with 2 when it can't be read. --update writes the figures of DIR into the baseline. --if-there takes
-# $SKILLFS_CORPUS and is content when that is empty. $CORPUS_MEASURE names the program; without it one is built.
+# $SKILLFS_CORPUS and is content when that is empty. $CORPUS_MEASURE names the program; without it one is
+# built, and what that needs is installed.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -46,6 +47,8 @@ dir=$(cd "$1" && pwd)
 
 measure=${CORPUS_MEASURE:-}
 if [ -z "$measure" ]; then
+	. "$root/mount-helpers/packages.sh"
+	packages_install build test >&2 || exit 2
 	cd "$root"
 	log=$(mktemp)
 	trap 'rm -f "$log"' EXIT
