@@ -25,9 +25,12 @@
 #define BENIGN_MAX 50.0
 // Below this a clock tick decides, not the text.
 #define NOISE 0.002
-#define TRIES 9
 // Of a text that takes a few milliseconds, and would take a second if it were not linear.
 #define LONG_OPTION_MAX 0.1
+// A neighbour on the same core can disturb a few of them in a row: the later ones come with a pause between.
+#define TRIES       60
+#define TRIES_QUICK 9
+#define PAUSE_NS    5000000
 
 static double now(void)
 {
@@ -65,6 +68,8 @@ static bool is_linear(const struct scanner *scanner, enum file_class cls, const 
 	int i;
 
 	for (i = 0; i < TRIES && !good; i++) {
+		if (i >= TRIES_QUICK)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
 		least_small = smaller(least_small, scan_seconds(scanner, cls, small, size));
 		least_large = smaller(least_large, scan_seconds(scanner, cls, large, 2 * size));
 		good = least_large <= enough &&
