@@ -13,10 +13,14 @@
 // The only place of the bench that makes scanners.
 struct scanner *make_scanner(enum scanner_kind kind)
 {
-	const enum prefilter_kind way = kind == SCANNER_AVX2 ? PREFILTER_AVX2 : PREFILTER_SCALAR;
+	static const enum prefilter_kind ways[] = {
+		[SCANNER_CHOSEN] = PREFILTER_BEST,
+		[SCANNER_AVX2] = PREFILTER_AVX2,
+		[SCANNER_SCALAR] = PREFILTER_SCALAR,
+	};
 	struct scanner *scanner;
 
-	return scanner_compile(NULL, 0, true, way, &scanner, NULL) == 0 ? scanner : NULL;
+	return scanner_compile(NULL, 0, true, ways[kind], &scanner, NULL) == 0 ? scanner : NULL;
 }
 
 static void tally_matches(struct tally *tally, size_t text, const struct matches *matches)
