@@ -11,10 +11,13 @@
 
 struct cpu_budget {
 	struct budget budget; // for inspect(); points to the rest, so the whole must stay where it is
-	int64_t end;          // of the thread's CPU time, ns
-	int64_t not_before; // of a cheaper clock, which goes at least as fast: before it `end` cannot be reached
-	bool spent;         // stays so
-	char limit[48];     // "2000 ms of CPU time (mount.scanTimeMs)"
+	uint32_t ms;
+	int64_t begun;      // ns of a cheaper clock, which goes at least as fast,
+	int64_t not_before; // and before this time of it the budget cannot be spent
+	bool looked;
+	int64_t end;    // of the thread's CPU time, ns, once that was looked at
+	bool spent;     // stays so
+	char limit[48]; // "2000 ms of CPU time (mount.scanTimeMs)", once it is spent
 };
 
 // From now on, for the calling thread only.
