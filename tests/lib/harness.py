@@ -255,8 +255,9 @@ class World:
     def kill_daemon(self):
         """SIGKILL to the daemon alone; its launcher sees it die."""
         pids = self.processes()
-        for pid in pids:
-            parent = int(re.search(rb"^PPid:\s*(\d+)", read(f"/proc/{pid}/status"), re.M).group(1))
+        # All of them before the first is killed: the launcher does not outlive it for long.
+        parents = {pid: int(re.search(rb"^PPid:\s*(\d+)", read(f"/proc/{pid}/status"), re.M).group(1)) for pid in pids}
+        for pid, parent in parents.items():
             if parent not in pids:
                 os.kill(pid, signal.SIGKILL)
 
