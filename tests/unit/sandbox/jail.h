@@ -158,7 +158,9 @@ static inline struct outcome jail_run_argv(struct jail *jail, const char *const 
 	wait = (struct pollfd){ .fd = job.pidfd, .events = POLLIN };
 	if (poll(&wait, 1, JAIL_TIMEOUT_MS) != 1) {
 		(void)job_kill(&job, &outcome.result);
-		fail_msg("the job did not end: %s", argv[argv[1] != NULL ? 2 : 0]);
+		while (argv[1] != NULL)
+			argv++;
+		fail_msg("the job did not end: %s", argv[0]);
 	}
 	assert_int_equal(job_collect(&job, &outcome.result), 0);
 	jail_read_back(out, outcome.out, sizeof(outcome.out));
