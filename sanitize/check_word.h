@@ -55,11 +55,6 @@ static inline bool byte_is_blank(char c)
 	return byte_is(c, BYTE_BLANK);
 }
 
-static inline bool byte_is_path(char c)
-{
-	return byte_is(c, BYTE_PATH);
-}
-
 // Length of the blank at `at`, 0 when there is none.
 size_t blank_at(const struct scan_text *text, size_t at);
 // Behind the blanks at `at`; an escaped line end counts as a blank.

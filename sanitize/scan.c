@@ -29,6 +29,9 @@
 #define MATCHES_MAX ((size_t)1 << 16)
 // How far back a match may belong that is found late, before all are sorted at the end.
 #define MATCHES_BACK 32
+// Starts of an own rule between two questions to the budget: in a MiB some 100, which at worst take some 0.1 s.
+#define STARTS_TIMES_BYTES ((size_t)1 << 27)
+#define STARTS_MIN         16
 // In binary files only stretches of printable characters are text, and of ASCII they must hold as much: chance
 // makes `|sh` every few megabytes.
 #define PRINTABLE_MIN       5
@@ -64,6 +67,7 @@ struct run {
 	pcre2_match_context *limits;
 	pcre2_jit_stack *stack; // made when the small one on the thread's stack is not enough
 	uint32_t match_limit;
+	size_t offset_limit;       // no match begins behind it; only for rules that are not anchored
 	struct rule_state *states; // one for each rule
 	size_t shortest;           // match that counts
 	struct matches *matches;
@@ -147,6 +151,7 @@ static int match_once(struct run *run, const pcre2_code *code, const char *data,
 
 	if (run->limits == NULL && run_begin(run) < 0)
 		return PCRE2_ERROR_NOMEMORY;
+	(void)pcre2_set_offset_limit(run->limits, run->offset_limit);
 	// Without PCRE2's checks of its arguments, which cost as much as most matches.
 	if (run->scanner->jit)
 		rc = pcre2_jit_match(code, subject, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
@@ -216,6 +221,9 @@ static int take_candidate(void *arg, size_t index, size_t start)
 
 	if (start < state->from)
 		return 0;
+	// An own rule may read the whole text at each candidate.
+	if (index >= rule_count && budget_is_spent(stretch->run->budget))
+		return -EOVERFLOW;
 	if (rule->check != NULL || rule->locate != NULL) {
 		if (!state->begun) {
 			memset(&state->memo, 0, sizeof(state->memo));
@@ -249,25 +257,47 @@ static int scan_anchored(struct stretch *stretch)
 	return rc;
 }
 
+// How many starts are tried before the budget is asked again. Each can read the whole text, and PCRE2's limits don't
+// count a loop over one character.
+static size_t starts_at_once(size_t len)
+{
+	size_t starts = STARTS_TIMES_BYTES / len;
+
+	return starts < STARTS_MIN ? STARTS_MIN : starts;
+}
+
+static int scan_plain_rule(struct stretch *stretch, size_t index)
+{
+	struct rule_state *state = &stretch->run->states[index];
+	const size_t len = stretch->text.len, step = starts_at_once(len);
+	size_t end = 0;
+	int rc = 1;
+
+	while (rc >= 0 && state->from < len) {
+		if (budget_is_spent(stretch->run->budget))
+			return -EOVERFLOW;
+		if (state->from >= end)
+			end = step < len - state->from ? state->from + step : len;
+		stretch->run->offset_limit = end - 1;
+		rc = try_rule(stretch, index, state);
+		// None begins before `end`.
+		if (rc == 0)
+			state->from = end;
+	}
+	stretch->run->offset_limit = PCRE2_UNSET;
+	return rc < 0 ? rc : 0;
+}
+
 static int scan_plain(struct stretch *stretch)
 {
 	const struct scanner *scanner = stretch->run->scanner;
-	size_t left = scanner->plain_count, tries = 0;
-	int rc = 1;
+	int rc = 0;
 
-	for (size_t i = 0; rc >= 0 && left > 0; i++) {
-		struct rule_state *state = &stretch->run->states[i];
-
-		if (scanner->compiled[i].anchored)
-			continue;
-		left--;
-		for (rc = 1; rc > 0 && state->from < stretch->text.len; tries++) {
-			if (tries % BUDGET_CANDIDATES == 0 && budget_is_spent(stretch->run->budget))
-				return -EOVERFLOW;
-			rc = try_rule(stretch, i, state);
-		}
+	for (size_t i = 0; rc == 0 && i < scanner->count; i++) {
+		if (!scanner->compiled[i].anchored)
+			rc = scan_plain_rule(stretch, i);
 	}
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 enum rules_meant { ANCHORED_RULES = 1, PLAIN_RULES = 2, ALL_RULES = 3 };
@@ -396,9 +426,11 @@ int scanner_scan(const struct scanner *scanner, enum file_class cls, const char 
 {
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
 	CLEANUP(run)
-	struct run run = {
-		.scanner = scanner, .budget = budget, .match_limit = match_limit(len), .matches = &matches
-	};
+	struct run run = { .scanner = scanner,
+			   .budget = budget,
+			   .match_limit = match_limit(len),
+			   .offset_limit = PCRE2_UNSET,
+			   .matches = &matches };
 	int rc = 0;
 
 	*ret_matches = matches;

@@ -27,10 +27,13 @@ static int compile_rule(const struct rule *rule, bool anchored, bool jit, struct
 	uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | (rule->case_sensitive ? 0 : PCRE2_CASELESS);
 	PCRE2_SIZE offset;
 	pcre2_code *code;
+	size_t size;
 	int number;
 
 	if (anchored)
 		options |= PCRE2_ANCHORED;
+	else
+		options |= PCRE2_USE_OFFSET_LIMIT | PCRE2_NO_START_OPTIMIZE;
 	// It would look ahead for what a match must hold, up to the end of the text, at each call again.
 	if (anchored || !jit)
 		options |= PCRE2_NO_START_OPTIMIZE;
@@ -45,7 +48,9 @@ static int compile_rule(const struct rule *rule, bool anchored, bool jit, struct
 				 "rule %s: pattern, offset %zu: %s", rule->id, (size_t)offset,
 				 (const char *)message);
 	}
-	if (jit && pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) < 0) {
+	// A pattern can ask for none, which is no error.
+	if (jit && (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) < 0 ||
+		    pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &size) < 0 || size == 0)) {
 		pcre2_code_free(code);
 		*ret_jit = false;
 		return compile_rule(rule, anchored, false, ret, &(bool){ false }, error);

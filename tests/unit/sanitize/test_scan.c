@@ -418,6 +418,53 @@ static void scan_beyond_limits_fails(void **state)
 	free(text);
 }
 
+static bool is_third_question(void *clock)
+{
+	return ++*(int *)clock == 3;
+}
+
+// One try of an own rule can read all of the text, and PCRE2's limits don't count that.
+static void scan_own_rule_asks_the_budget_all_along(void **state)
+{
+	static const char *const patterns[] = { "([a-z]{2,})\\d", "q.*?Z9", "qzxj[a-z]*_tok" };
+	const size_t len = 65536;
+	char *text = malloc(len);
+	size_t i;
+
+	(void)state;
+	assert_non_null(text);
+	for (i = 0; i < len; i++)
+		text[i] = "qzxj"[i % 4];
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		const struct custom_rule custom = { "MY_SLOW", "x", SEVERITY_WARN, patterns[i], "x" };
+		int asked = 0;
+		const struct budget budget = { is_third_question, &asked };
+		struct matches matches = { NULL, 0, 0 };
+		struct scanner *own;
+
+		assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
+		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, &budget, &matches), -EOVERFLOW);
+		assert_int_equal(asked, 3);
+		matches_release(&matches);
+		scanner_free(own);
+	}
+	free(text);
+}
+
+static void scan_own_rule_that_wants_no_jit_is_found(void **state)
+{
+	const struct custom_rule custom = { "MY_RULE", "x", SEVERITY_WARN, "(*NO_JIT)fox", "x" };
+	struct matches matches = { NULL, 0, 0 };
+	struct scanner *own;
+
+	(void)state;
+	assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
+	assert_int_equal(scanner_scan(own, CLASS_CODE, "a fox", 5, NULL, &matches), 0);
+	assert_int_equal(matches.count, 1);
+	matches_release(&matches);
+	scanner_free(own);
+}
+
 // The first of them are given, so that somebody can see what it is.
 static void scan_with_too_many_matches_gives_the_first(void **state)
 {
@@ -488,6 +535,8 @@ int main(void)
 		cmocka_unit_test(scanner_with_custom_rule_finds_odd_beginnings),
 		cmocka_unit_test(scanner_with_bad_pattern_names_rule_offset_and_reason),
 		cmocka_unit_test(scan_beyond_limits_fails),
+		cmocka_unit_test(scan_own_rule_asks_the_budget_all_along),
+		cmocka_unit_test(scan_own_rule_that_wants_no_jit_is_found),
 		cmocka_unit_test(scan_with_too_many_matches_gives_the_first),
 		cmocka_unit_test(scan_with_empty_pattern_finishes),
 		cmocka_unit_test(scanner_ruleset_names_version_and_changes_with_rules),
