@@ -2,7 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sanitize/prefilter_find.h"
+#include "sanitize/prefilter_narrow.h"
 
 // Whether all eight bytes are larger than PREFILTER_RUN_ABOVE and ASCII.
 static inline bool is_full(const char *text)
@@ -90,30 +90,5 @@ size_t prefilter_narrow_scalar(const struct prefilter_lines *lines, const char *
 			       const struct prefilter_block *blocks, size_t count, size_t *next,
 			       struct prefilter_hit *hits)
 {
-	size_t found = 0, index = *next;
-
-	for (; index < count && PREFILTER_HITS - found >= PREFILTER_BLOCK_HITS; index++) {
-		const struct prefilter_block *block = &blocks[index];
-
-		if (block->run != 0)
-			hits[found++] = (struct prefilter_hit){ .at = block->at, .bucket = PREFILTER_RUN };
-		for (uint32_t places = block->places; places != 0; places &= places - 1) {
-			unsigned int place = (unsigned int)__builtin_ctz(places);
-			unsigned int buckets = block->buckets[place];
-			uint64_t word;
-
-			memcpy(&word, text + block->at + place, sizeof(word));
-			do {
-				struct prefilter_hit *hit = &hits[found];
-
-				hit->at = block->at + place;
-				hit->bucket = (uint32_t)__builtin_ctz(buckets);
-				hit->fits = fits_of(lines, hit->bucket, word);
-				found += hit->fits != 0;
-				buckets &= buckets - 1;
-			} while (buckets != 0);
-		}
-	}
-	*next = index;
-	return found;
+	return narrow_with(fits_of, lines, text, blocks, count, next, hits);
 }

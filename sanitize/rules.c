@@ -38,9 +38,6 @@
 #define A_GAP            "[\\s\\\\\\xc2\\xe1-\\xe3\\xef]"
 #define A_BLANK_OR(more) "[" more "\\s\\x80-\\xff]"
 #define A_GAP_OR(more)   "[" more "\\s\\\\\\x80-\\xff]"
-// A literal that PCRE2 must not look for ahead of a match: it does so in texts of up to 500 kB only, which
-// makes a text without it cost several times as much at twice the size.
-#define LATE(literal) "(?:" literal "|(?!))"
 
 const struct rule rules[] = {
 	{
@@ -66,9 +63,8 @@ const struct rule rules[] = {
 		.category = "exec_injection",
 		.severity = SEVERITY_CRITICAL,
 		.description = "eval() with string argument",
-		.pattern = "\\beval" BLANKS LATE("\\(") BLANKS "[\"'`]",
-		.anchors = "\\beval"
-			   "[(\\s\\xc2\\xe1-\\xe3\\xef]",
+		.pattern = "\\beval" BLANKS "\\(" BLANKS "[\"'`]",
+		.anchors = "\\beval[(\\s\\xc2\\xe1-\\xe3\\xef]",
 	},
 	{
 		.id = "EXEC_PIPE_BASH",
@@ -94,15 +90,14 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "Direct read of process environment via /proc",
 		.pattern = "/proc" SLASHES PROC_ID SLASHES "(?:task" SLASHES PROC_ID SLASHES ")?environ",
-		.anchors = "/proc/",
 	},
 	{
 		.id = "ENV_MASS_DUMP",
 		.category = "env_harvesting",
 		.severity = SEVERITY_WARN,
 		.description = "Environment dump piped to exfiltration or encoding",
-		.pattern = "\\b(?:env|export" GAP1 "-p|declare" GAP1
-			   "-x)\\b" GAP LATE("\\|(?!\\|)") "&?" GAP "(?:grep|sort|tee|curl|nc|base64)\\b",
+		.pattern = "\\b(?:env|export" GAP1 "-p|declare" GAP1 "-x)\\b" GAP "\\|(?!\\|)"
+			   "&?" GAP "(?:grep|sort|tee|curl|nc|base64)\\b",
 		.anchors = "\\benv(?:\\||" A_GAP A_GAP_OR("|") ")|\\b(?:export|declare)" A_GAP A_GAP_OR("-"),
 	},
 	{
@@ -126,9 +121,8 @@ const struct rule rules[] = {
 		.severity = SEVERITY_WARN,
 		.description = "Mining pool domain pattern",
 		// pool.ntp.org sets clocks.
-		.pattern = "\\b(?:mining|pool|hashrate)" LATE(
-			"\\.") "(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+" LATE("\\.") "[a-z]{2,}+",
-		.anchors = "\\b(?:mining|pool|hashrate)\\.[a-z]",
+		.pattern =
+			"\\b(?:mining|pool|hashrate)\\.(?!ntp\\.org(?![\\w-]|\\.\\w))[a-z]{2,}+\\.[a-z]{2,}+",
 	},
 	{
 		.id = "NET_CURL_PIPE",
@@ -177,7 +171,6 @@ const struct rule rules[] = {
 		// 500 sequences are one finding.
 		.pattern = "(?:\\\\x[0-9A-Fa-f]{2}){20,500}+",
 		.case_sensitive = true,
-		.anchors = "\\\\x[0-9A-Fa-f]{2}\\\\x",
 	},
 	{
 		.id = "OBF_BASE64_DECODE_PIPE",
@@ -193,8 +186,7 @@ const struct rule rules[] = {
 		.category = "xml_breakout",
 		.severity = SEVERITY_CRITICAL,
 		.description = "Closing tag for skill XML structure (breakout attempt)",
-		.pattern = "<" BLANKS LATE("/") BLANKS
-		"(?:available_skills|skill_invocation|skill)" BLANKS LATE(">"),
+		.pattern = "<" BLANKS "/" BLANKS "(?:available_skills|skill_invocation|skill)" BLANKS ">",
 		.anchors = "</(?:sk|av|" A_BLANK A_BLANK_OR("as") ")|<" A_BLANK A_BLANK_OR("/"),
 	},
 	{
@@ -202,9 +194,9 @@ const struct rule rules[] = {
 		.category = "xml_breakout",
 		.severity = SEVERITY_CRITICAL,
 		.description = "System-level message tag (breakout attempt)",
-		.pattern =
-			"<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
-			"(?:(?=" ASCII "|" WIDE ")(?:[^<>]*+|" QUOTED_ATTRIBUTES ")|" BLANKS "/?)" LATE(">"),
+		.pattern = "<" BLANKS "/?" BLANKS "(?:system|tool_result|function_call)"
+			   "(?:(?=" ASCII "|" WIDE ")(?:[^<>]*+|" QUOTED_ATTRIBUTES ")|" BLANKS "/?)"
+			   ">",
 		.anchors = "<(?:sy|to|fu)|</(?:sy|to|fu)|</" A_BLANK A_BLANK_OR(
 			"stf") "|<" A_BLANK A_BLANK_OR("/stf"),
 	},

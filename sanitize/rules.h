@@ -10,7 +10,7 @@
 #include "sanitize/findings.h"
 
 // Bumped when a rule's acceptance changes; part of the `.ruleset` attribute.
-#define RULESET_VERSION "1"
+#define RULESET_VERSION "2"
 
 // What a check may know about the text around a candidate (scan.h).
 struct scan_text;

@@ -144,8 +144,10 @@ static int run_begin(struct run *run)
 	return 0;
 }
 
-static int match_once(struct run *run, const pcre2_code *code, const char *data, size_t len, size_t from)
+static int match_once(struct run *run, const struct compiled *compiled, const char *data, size_t len,
+		      size_t from)
 {
+	const pcre2_code *code = compiled->code;
 	PCRE2_SPTR subject = (PCRE2_SPTR)data;
 	int rc;
 
@@ -153,7 +155,7 @@ static int match_once(struct run *run, const pcre2_code *code, const char *data,
 		return PCRE2_ERROR_NOMEMORY;
 	(void)pcre2_set_offset_limit(run->limits, run->offset_limit);
 	// Without PCRE2's checks of its arguments, which cost as much as most matches.
-	if (run->scanner->jit)
+	if (compiled->jit)
 		rc = pcre2_jit_match(code, subject, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
 	else
 		rc = pcre2_match(code, subject, len, from, PCRE2_NOTEMPTY, run->match_data, run->limits);
@@ -173,14 +175,14 @@ struct stretch {
 	size_t base; // where it begins in what the caller scans
 };
 
-// Tries a rule at `from`, or, when it is not anchored, from there on. `*from` is where to go on. 1 when there may be
-// more, 0 when there is none, or an error.
+// Tries a rule at state->from, or, when it is not anchored, from there on to run->offset_limit; state->from is then
+// where to go on. 1 when there may be more, 0 when there is none, or an error.
 static int try_rule(struct stretch *stretch, size_t index, struct rule_state *state)
 {
 	struct run *run = stretch->run;
 	const struct compiled *compiled = &run->scanner->compiled[index];
 	const struct rule *rule = compiled->rule;
-	int rc = match_once(run, compiled->code, stretch->text.data, stretch->text.len, state->from);
+	int rc = match_once(run, compiled, stretch->text.data, stretch->text.len, state->from);
 	enum severity severity = rule->severity;
 	size_t start, end, resume = 0;
 	bool counts = true;

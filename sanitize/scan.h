@@ -30,7 +30,7 @@ int scanner_new(const struct custom_rule *custom, size_t custom_count, struct sc
 void scanner_free(struct scanner *scanner); // NULL is allowed
 bool scanner_has_jit(const struct scanner *scanner);
 bool scanner_has_avx2(const struct scanner *scanner); // texts are searched 32 bytes at a time
-// Version and hash of the rules in force: "1+<16 hex>".
+// Version and hash of the rules in force: "2+<16 hex>".
 const char *scanner_ruleset(const struct scanner *scanner);
 size_t scanner_rule_count(const struct scanner *scanner);
 const struct rule *scanner_rule(const struct scanner *scanner, size_t index);

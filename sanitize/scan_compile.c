@@ -10,6 +10,7 @@
 
 #include "sanitize/check.h"
 #include "sanitize/cleanup.h"
+#include "sanitize/fnv.h"
 
 #define DEPTH_LIMIT 10000
 #define HEAP_LIMIT  (64 * 1024) // KiB
@@ -21,22 +22,19 @@ static void cleanup_scanner(struct scanner **slot)
 	scanner_free(*slot);
 }
 
-static int compile_rule(const struct rule *rule, bool anchored, bool jit, struct compiled *ret, bool *ret_jit,
+static int compile_rule(const struct rule *rule, bool anchored, bool jit, struct compiled *ret,
 			struct error *error)
 {
-	uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | (rule->case_sensitive ? 0 : PCRE2_CASELESS);
+	// No optimization at the start: it would look ahead for what a match must hold, up to the end of the text, at each
+	// call again.
+	const uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_NO_START_OPTIMIZE |
+				 (anchored ? PCRE2_ANCHORED : PCRE2_USE_OFFSET_LIMIT) |
+				 (rule->case_sensitive ? 0 : PCRE2_CASELESS);
 	PCRE2_SIZE offset;
 	pcre2_code *code;
 	size_t size;
 	int number;
 
-	if (anchored)
-		options |= PCRE2_ANCHORED;
-	else
-		options |= PCRE2_USE_OFFSET_LIMIT | PCRE2_NO_START_OPTIMIZE;
-	// It would look ahead for what a match must hold, up to the end of the text, at each call again.
-	if (anchored || !jit)
-		options |= PCRE2_NO_START_OPTIMIZE;
 	code = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options, &number, &offset,
 			     NULL);
 	if (code == NULL) {
@@ -52,11 +50,9 @@ static int compile_rule(const struct rule *rule, bool anchored, bool jit, struct
 	if (jit && (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) < 0 ||
 		    pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &size) < 0 || size == 0)) {
 		pcre2_code_free(code);
-		*ret_jit = false;
-		return compile_rule(rule, anchored, false, ret, &(bool){ false }, error);
+		return compile_rule(rule, anchored, false, ret, error);
 	}
-	*ret_jit = jit;
-	*ret = (struct compiled){ .rule = rule, .code = code, .anchored = anchored };
+	*ret = (struct compiled){ .rule = rule, .code = code, .anchored = anchored, .jit = jit };
 	return 0;
 }
 
@@ -84,18 +80,15 @@ static int copy_custom(const struct custom_rule *custom, struct rule *ret)
 	return 0;
 }
 
-// FNV-1a, 64 bits; the terminator keeps neighbours apart.
+// With the terminator, which keeps neighbours apart.
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	do {
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	} while (*text++ != '\0');
-	return hash;
+	return fnv_add(hash, text, strlen(text) + 1);
 }
 
 static void set_ruleset(struct scanner *scanner)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = FNV_START;
 	size_t i;
 
 	for (i = 0; i < scanner->count; i++) {
@@ -144,14 +137,13 @@ static int compile_all(struct scanner *scanner, bool jit, enum prefilter_kind ki
 		const bool own = i >= rule_count;
 		const struct rule *rule = own ? &scanner->custom[i - rule_count] : &rules[i];
 		const bool anchored = add_anchors(builder, i, rule, own);
-		bool compiled_jit = false;
 
-		rc = compile_rule(rule, anchored, jit, &scanner->compiled[i], &compiled_jit, error);
+		rc = compile_rule(rule, anchored, jit, &scanner->compiled[i], error);
 		if (rc < 0)
 			return rc;
 		scanner->count++;
 		scanner->plain_count += !anchored;
-		scanner->jit = scanner->jit && compiled_jit;
+		scanner->jit = scanner->jit && (own || scanner->compiled[i].jit);
 	}
 	rc = prefilter_build(builder, kind, &scanner->prefilter);
 	if (rc == 0)

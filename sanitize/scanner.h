@@ -14,6 +14,7 @@ struct compiled {
 	const struct rule *rule;
 	pcre2_code *code;
 	bool anchored; // the prefilter says where to try; else the whole text is searched
+	bool jit;
 };
 
 struct scanner {

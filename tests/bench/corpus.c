@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "bench.h"
+#include "lib/read_file.h"
 
 #define TEXT_SIZE 10240
 
@@ -42,18 +43,11 @@ static int by_path(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
+// Ends with a line end.
 static int append_file(const char *path, struct buf *ret)
 {
-	FILE *file = fopen(path, "r");
-	char chunk[65536];
-	size_t got;
-	int rc = 0;
+	int rc = read_file(path, BUF_MAX, ret);
 
-	if (file == NULL)
-		return -errno;
-	while (rc == 0 && (got = fread(chunk, 1, sizeof(chunk), file)) > 0)
-		rc = buf_append(ret, chunk, got);
-	(void)fclose(file);
 	if (rc == 0 && ret->len > 0 && ret->data[ret->len - 1] != '\n')
 		rc = buf_append_byte(ret, '\n');
 	return rc;

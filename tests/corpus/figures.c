@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/read_file.h"
 #include "sanitize/buf.h"
 #include "sanitize/cleanup.h"
+#include "sanitize/fnv.h"
 
 #define HEAD_SIZE    96
 #define BASELINE_MAX ((size_t)1 << 20)
@@ -52,25 +54,17 @@ void figures_add(struct figures *figures, enum better better, size_t value, cons
 	figure_count(figures, better, value, key);
 }
 
-// FNV-1a, 64 bits.
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 void figures_add_file(struct figures *figures, const char *name, size_t size)
 {
 	figures->files++;
 	// A sum does not depend on the order.
-	figures->hash += hash_text(UINT64_C(0xcbf29ce484222325) ^ size, name);
+	figures->hash += fnv_add(FNV_START ^ size, name, strlen(name));
 }
 
 void figures_add_label(struct figures *figures, const char *line)
 {
 	figures->labels++;
-	figures->hash += hash_text(UINT64_C(0xcbf29ce484222325), line);
+	figures->hash += fnv_add(FNV_START, line, strlen(line));
 }
 
 static void show_head(const struct figures *figures, char ret[static HEAD_SIZE])
@@ -79,19 +73,12 @@ static void show_head(const struct figures *figures, char ret[static HEAD_SIZE])
 		       figures->labels, figures->hash);
 }
 
+// None yet is an empty one.
 static int read_baseline(const char *path, struct buf *ret)
 {
-	FILE *file = fopen(path, "r");
-	char chunk[4096];
-	size_t got;
-	int rc = 0;
+	int rc = read_file(path, BASELINE_MAX, ret);
 
-	if (file == NULL)
-		return errno == ENOENT ? 0 : -errno;
-	while (rc == 0 && (got = fread(chunk, 1, sizeof(chunk), file)) > 0)
-		rc = ret->len + got > BASELINE_MAX ? -EFBIG : buf_append(ret, chunk, got);
-	(void)fclose(file);
-	return rc;
+	return rc == -ENOENT ? 0 : rc;
 }
 
 // The section with this head: from it to the next one or the end. False when there is none.

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 
 #include "figures.h"
+#include "lib/read_file.h"
 #include "sanitize/buf.h"
 #include "sanitize/classify.h"
 #include "sanitize/inspect.h"
@@ -75,21 +76,6 @@ static void join_path(char *ret, size_t size, const char *dir, const char *name)
 		cannot_read(dir);
 }
 
-static int read_file(const char *path, struct buf *ret)
-{
-	FILE *file = fopen(path, "r");
-	char chunk[65536];
-	size_t got;
-	int rc = 0;
-
-	if (file == NULL)
-		return -errno;
-	while (rc == 0 && (got = fread(chunk, 1, sizeof(chunk), file)) > 0)
-		rc = ret->len + got > FILE_MAX ? -EFBIG : buf_append(ret, chunk, got);
-	(void)fclose(file);
-	return rc;
-}
-
 static bool is_hidden(const struct report *report)
 {
 	size_t i;
@@ -125,7 +111,7 @@ static int inspect_file(const char *path, struct report *ret)
 	const struct inspect_options options = { .max_body_length = MAX_BODY_LENGTH_DEFAULT, .scan = true };
 	const char *slash = strrchr(path, '/');
 	struct buf data = BUF_INIT;
-	int rc = read_file(path, &data);
+	int rc = read_file(path, FILE_MAX, &data);
 
 	if (rc == 0)
 		rc = inspect(scanner, &options, slash == NULL ? path : slash + 1, data.data, data.len, ret);
@@ -327,7 +313,7 @@ static bool measure_malicious(const char *dir)
 	char path[4096], *line, *rest;
 
 	join_path(path, sizeof(path), dir, "labels.jsonl");
-	if (read_file(path, &labels) < 0)
+	if (read_file(path, FILE_MAX, &labels) < 0)
 		cannot_read(path);
 	printf("\nmalicious files that are not as labelled:\n");
 	for (rest = labels.data; (line = strsep(&rest, "\n")) != NULL;) {

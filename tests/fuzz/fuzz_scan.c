@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
+#include "sanitize/fnv.h"
 #include "sanitize/prefilter.h"
 #include "sanitize/scan.h"
 #include "sanitize/scan_text.h"
@@ -149,11 +150,7 @@ static void fuzz_class(const struct set *set, enum file_class cls, const char *t
 
 static uint64_t hash(const char *text, size_t len)
 {
-	uint64_t value = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < len; i++)
-		value = (value ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	return value >> 16;
+	return fnv_add(FNV_START, text, len) >> 16;
 }
 
 // The text where the scanner stops to ask for its budget, with lines before it.

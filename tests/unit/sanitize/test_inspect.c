@@ -13,10 +13,10 @@
 #include <cmocka.h>
 
 #include "hostile.h"
+#include "lib/fake_clock.h"
+#include "lib/scanner.h"
 #include "sanitize/inspect.h"
 #include "sanitize/utf8.h"
-
-static struct scanner *scanner;
 
 static const struct inspect_options defaults = { .max_body_length = MAX_BODY_LENGTH_DEFAULT, .scan = true };
 
@@ -324,19 +324,6 @@ static void inspect_refused_text_is_failed_with_findings_and_no_body(void **stat
 	free(text);
 }
 
-// A clock that says "spent" from the n-th question on.
-struct fake_clock {
-	size_t questions;
-	size_t allowed;
-};
-
-static bool fake_is_spent(void *clock)
-{
-	struct fake_clock *fake = clock;
-
-	return fake->questions++ >= fake->allowed;
-}
-
 static void inspect_spent_budget_is_an_error_at_every_stage(void **state)
 {
 	static const char text[] =
@@ -356,12 +343,12 @@ static void inspect_spent_budget_is_an_error_at_every_stage(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		struct fake_clock clock = { 0, SIZE_MAX };
-		const struct budget budget = { .is_spent = fake_is_spent, .clock = &clock };
+		const struct budget budget = fake_clock_budget(&clock);
 		const struct inspect_options options = {
 			.max_body_length = 20, .scan = true, .budget = &budget, .budget_text = "7 ms"
 		};
 		struct report whole = inspected_as(&options, files[i].name, files[i].text, files[i].len);
-		const size_t questions = clock.questions;
+		const size_t questions = clock.asked;
 
 		assert_false(whole.scan_failed);
 		assert_true(questions > 3);
@@ -567,19 +554,6 @@ static void inspect_many_findings_grow_linearly(void **state)
 		}
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	return scanner_new(NULL, 0, &scanner, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	scanner_free(scanner);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -614,5 +588,5 @@ int main(void)
 		cmocka_unit_test(inspect_many_findings_grow_linearly),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scanner_set_up, scanner_tear_down);
 }

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
+#include "lib/fake_clock.h"
+#include "lib/scanner.h"
 #include "sanitize/inspect.h"
 
 #define WHOLE 1000
-
-static struct scanner *scanner;
 
 static int inspect_pieces(const struct inspect_options *options, const char *name, bool keep,
 			  const char *data, size_t len, size_t piece, struct report *ret,
@@ -155,18 +155,6 @@ static void pieces_turn_binary_at_a_late_nul(void **state)
 	report_release(&pieces);
 }
 
-struct fake_clock {
-	size_t questions;
-	size_t allowed;
-};
-
-static bool fake_is_spent(void *clock)
-{
-	struct fake_clock *fake = clock;
-
-	return fake->questions++ >= fake->allowed;
-}
-
 static void pieces_over_the_budget_are_an_error_at_every_stage(void **state)
 {
 	static const char *const names[] = { "blob", "notes.md" };
@@ -180,7 +168,7 @@ static void pieces_over_the_budget_are_an_error_at_every_stage(void **state)
 
 		for (bool passed = false; !passed; allowed++) {
 			struct fake_clock clock = { 0, allowed };
-			const struct budget budget = { .is_spent = fake_is_spent, .clock = &clock };
+			const struct budget budget = fake_clock_budget(&clock);
 			const struct inspect_options options = { .max_body_length = 4000,
 								 .scan = true,
 								 .budget = &budget,
@@ -191,7 +179,7 @@ static void pieces_over_the_budget_are_an_error_at_every_stage(void **state)
 			assert_int_equal(inspect_pieces(&options, names[n], false, data, sizeof(data), 500,
 							&report, &source),
 					 0);
-			passed = clock.questions <= allowed;
+			passed = clock.asked <= allowed;
 			assert_int_equal(report.scan_failed, !passed);
 			if (!passed) {
 				assert_false(report.verbatim);
@@ -206,21 +194,6 @@ static void pieces_over_the_budget_are_an_error_at_every_stage(void **state)
 	}
 }
 
-static int set_up(void **state)
-{
-	struct error error = { "" };
-
-	(void)state;
-	return scanner_new(NULL, 0, &scanner, &error);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	scanner_free(scanner);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,5 +203,5 @@ int main(void)
 		cmocka_unit_test(pieces_over_the_budget_are_an_error_at_every_stage),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, scanner_set_up, scanner_tear_down);
 }

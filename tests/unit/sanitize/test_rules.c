@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "lib/scanner.h"
 #include "sanitize/buf.h"
 #include "sanitize/prefilter.h"
 #include "sanitize/scan.h"
@@ -388,21 +389,6 @@ static const struct acceptance cases[] = {
 };
 // clang-format on
 
-static struct scanner *scanner;
-
-static int setup(void **state)
-{
-	(void)state;
-	return scanner_new(NULL, 0, &scanner, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	scanner_free(scanner);
-	return 0;
-}
-
 static bool case_holds(const struct acceptance *item)
 {
 	struct matches matches = { NULL, 0, 0 };
@@ -520,5 +506,5 @@ int main(void)
 		cmocka_unit_test(rules_table_is_the_products),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scanner_set_up, scanner_tear_down);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "hostile.h"
+#include "lib/fake_clock.h"
 #include "sanitize/steps.h"
 
 struct result {
@@ -431,21 +432,9 @@ static void sanitize_hostile_families_grow_linearly_and_cost_at_most_50_times_or
 		}
 }
 
-struct fake_clock {
-	size_t asked;
-	size_t spent_at; // the question that is answered with yes
-};
-
-static bool fake_is_spent(void *clock)
-{
-	struct fake_clock *fake = clock;
-
-	return ++fake->asked >= fake->spent_at;
-}
-
 static int run_against(sanitizer *sanitize, const char *text, size_t len, struct fake_clock *clock)
 {
-	const struct budget budget = { fake_is_spent, clock };
+	const struct budget budget = fake_clock_budget(clock);
 	struct cleaned cleaned;
 	struct sanitize_stats stats = { .truncated = false };
 	struct notices notices = { NULL, 0, 0 };
@@ -471,7 +460,7 @@ static void assert_stops(sanitizer *sanitize, const struct hostile_nest_family *
 		fail();
 	}
 	for (size_t at = 1; at <= questions; at += 1 + questions / 20) {
-		clock = (struct fake_clock){ 0, at };
+		clock = (struct fake_clock){ 0, at - 1 };
 		assert_int_equal(run_against(sanitize, text, len, &clock), -EOVERFLOW);
 		assert_int_equal(clock.asked, at);
 	}

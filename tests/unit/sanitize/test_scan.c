@@ -14,30 +14,12 @@
 
 #include <cmocka.h>
 
+#include "hostile_scan.h"
+#include "lib/fake_clock.h"
+#include "lib/scanner.h"
 #include "sanitize/sanitize.h"
 #include "sanitize/scan.h"
 #include "sanitize/scan_text.h"
-
-static struct scanner *scanner;
-
-static int setup(void **state)
-{
-	struct error error = { "" };
-
-	(void)state;
-	if (scanner_new(NULL, 0, &scanner, &error) < 0) {
-		print_error("%s\n", error.message);
-		return -1;
-	}
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	scanner_free(scanner);
-	return 0;
-}
 
 // ------------------------------------------------------------------- vectors
 
@@ -297,14 +279,6 @@ static void scan_binary_finds_text_between_bytes(void **state)
 	matches_release(&matches);
 }
 
-static uint64_t random_next(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
-
 // A picture is not hidden by chance.
 static void scan_random_bytes_as_binary_finds_nothing(void **state)
 {
@@ -418,11 +392,6 @@ static void scan_beyond_limits_fails(void **state)
 	free(text);
 }
 
-static bool is_third_question(void *clock)
-{
-	return ++*(int *)clock == 3;
-}
-
 // One try of an own rule can read all of the text, and PCRE2's limits don't count that.
 static void scan_own_rule_asks_the_budget_all_along(void **state)
 {
@@ -437,14 +406,14 @@ static void scan_own_rule_asks_the_budget_all_along(void **state)
 		text[i] = "qzxj"[i % 4];
 	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		const struct custom_rule custom = { "MY_SLOW", "x", SEVERITY_WARN, patterns[i], "x" };
-		int asked = 0;
-		const struct budget budget = { is_third_question, &asked };
+		struct fake_clock clock = { 0, 2 };
+		const struct budget budget = fake_clock_budget(&clock);
 		struct matches matches = { NULL, 0, 0 };
 		struct scanner *own;
 
 		assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
 		assert_int_equal(scanner_scan(own, CLASS_CODE, text, len, &budget, &matches), -EOVERFLOW);
-		assert_int_equal(asked, 3);
+		assert_int_equal(clock.asked, 3);
 		matches_release(&matches);
 		scanner_free(own);
 	}
@@ -459,6 +428,7 @@ static void scan_own_rule_that_wants_no_jit_is_found(void **state)
 
 	(void)state;
 	assert_int_equal(scanner_new(&custom, 1, &own, NULL), 0);
+	assert_int_equal(scanner_has_jit(own), scanner_has_jit(scanner));
 	assert_int_equal(scanner_scan(own, CLASS_CODE, "a fox", 5, NULL, &matches), 0);
 	assert_int_equal(matches.count, 1);
 	matches_release(&matches);
@@ -542,5 +512,5 @@ int main(void)
 		cmocka_unit_test(scanner_ruleset_names_version_and_changes_with_rules),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, scanner_set_up, scanner_tear_down);
 }

@@ -13,10 +13,9 @@
 #include <cmocka.h>
 
 #include "hostile.h"
+#include "lib/scanner.h"
 #include "sanitize/inspect.h"
 #include "sanitize/scan_stream.h"
-
-static struct scanner *scanner;
 
 static const struct scan_stream_sizes tiny = { .window = 64, .stretch = 256, .overlap = 16 };
 static const struct scan_stream_sizes small = { .window = 1024, .stretch = 4096, .overlap = 256 };
@@ -331,21 +330,6 @@ static void stream_over_its_budget_stays_failed(void **state)
 	scan_stream_free(stream);
 }
 
-static int set_up(void **state)
-{
-	struct error error = { "" };
-
-	(void)state;
-	return scanner_new(NULL, 0, &scanner, &error);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	scanner_free(scanner);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,5 +343,5 @@ int main(void)
 		cmocka_unit_test(stream_over_its_budget_stays_failed),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, scanner_set_up, scanner_tear_down);
 }

@@ -15,11 +15,11 @@
 
 #include <cmocka.h>
 
-#include "lib/hostile_families.h"
+#include "hostile.h"
 #include "sanitize/scan.h"
 #include "sanitize/scan_text.h"
 
-#define SIZE_JIT   ((size_t)128 << 10)
+#define SIZE_JIT   ((size_t)512 << 10)
 #define SIZE_PLAIN ((size_t)32 << 10)
 #define GROWTH_MAX 2.5
 #define BENIGN_MAX 50.0
@@ -30,24 +30,16 @@
 #define TRIES_QUICK 9
 #define PAUSE_NS    5000000
 
-static double now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static double scan_seconds(const struct scanner *scanner, enum file_class cls, const char *text, size_t len)
 {
 	struct matches matches = { NULL, 0, 0 };
-	double start = now();
+	double start = hostile_seconds();
 	int rc = scanner_scan(scanner, cls, text, len, NULL, &matches);
 
 	// Some hold more matches than a text may.
 	assert_true(rc == 0 || rc == -EOVERFLOW);
 	matches_release(&matches);
-	return now() - start;
+	return hostile_seconds() - start;
 }
 
 static double smaller(double a, double b)
