@@ -56,6 +56,28 @@ static int compile_rule(const struct rule *rule, bool anchored, bool jit, struct
 	return 0;
 }
 
+// A pattern that goes round in itself fails on any text, and then no file could be served.
+static int try_out(const struct scanner *scanner, const struct compiled *compiled, struct error *error)
+{
+	static const char text[] = "a word";
+	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+	PCRE2_UCHAR message[256];
+	int rc;
+
+	if (data == NULL)
+		return error_set(error, -ENOMEM, "out of memory");
+	rc = pcre2_match(compiled->code, (PCRE2_SPTR)text, sizeof(text) - 1, 0, PCRE2_NOTEMPTY, data,
+			 scanner->limits);
+	pcre2_match_data_free(data);
+	if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
+		return 0;
+	if (pcre2_get_error_message(rc, message, sizeof(message)) < 0)
+		message[0] = '\0';
+	return error_set(error, rc == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -EINVAL,
+			 "rule %s: pattern fails on a text of two words: %s", compiled->rule->id,
+			 (const char *)message);
+}
+
 static int copy_custom(const struct custom_rule *custom, struct rule *ret)
 {
 	const char *const from[] = { custom->id, custom->category, custom->description, custom->pattern };
@@ -142,6 +164,9 @@ static int compile_all(struct scanner *scanner, bool jit, enum prefilter_kind ki
 		if (rc < 0)
 			return rc;
 		scanner->count++;
+		rc = own ? try_out(scanner, &scanner->compiled[i], error) : 0;
+		if (rc < 0)
+			return rc;
 		scanner->plain_count += !anchored;
 		scanner->jit = scanner->jit && (own || scanner->compiled[i].jit);
 	}

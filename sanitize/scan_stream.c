@@ -103,7 +103,6 @@ static int scan_piece(struct scan_stream *stream, enum file_class cls, size_t en
 	CLEANUP(matches) struct matches matches = { NULL, 0, 0 };
 	struct place place = stream->place;
 	int rc = scanner_scan(stream->scanner, cls, stream->data, end, stream->budget, &matches);
-
 	const bool limited = rc == -EOVERFLOW;
 
 	// What was found up to a limit is told.

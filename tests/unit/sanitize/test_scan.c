@@ -356,6 +356,7 @@ static void scanner_with_custom_rule_finds_it(void **state)
 static void scanner_with_bad_pattern_names_rule_offset_and_reason(void **state)
 {
 	const struct custom_rule custom = { "MY_BAD", "x", SEVERITY_WARN, "ab(c", "x" };
+	static const char *const endless[] = { "(?R)", "((?R)|x)", "(a?(?1)|x)" };
 	const struct custom_rule utf = { "MY_UTF", "x", SEVERITY_WARN, "(*UTF)x", "x" };
 	struct scanner *own = NULL;
 	struct error error = { "" };
@@ -368,6 +369,14 @@ static void scanner_with_bad_pattern_names_rule_offset_and_reason(void **state)
 	assert_non_null(strstr(error.message, "parenthes"));
 	assert_int_equal(scanner_new(&utf, 1, &own, &error), -EINVAL);
 	assert_null(own);
+	for (size_t i = 0; i < sizeof(endless) / sizeof(endless[0]); i++) {
+		const struct custom_rule custom_endless = { "MY_ENDLESS", "x", SEVERITY_WARN, endless[i],
+							    "x" };
+
+		assert_int_equal(scanner_new(&custom_endless, 1, &own, &error), -EINVAL);
+		assert_null(own);
+		assert_non_null(strstr(error.message, "MY_ENDLESS"));
+	}
 }
 
 static void scan_beyond_limits_fails(void **state)
