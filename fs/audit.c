@@ -178,24 +178,28 @@ static json_t *rule_ids(const struct findings *findings)
 void audit_snapshot(struct audit *audit, const char *path, const struct snapshot *snapshot)
 {
 	const char *slash = strrchr(path, '/');
+	const struct report report = snapshot_report(snapshot);
 	bool hidden = verdict_hides(snapshot->verdict);
+	char hash[HASH_TEXT_SIZE];
 	json_t *fields, *sanitize;
 
+	hash_print(snapshot->hashes.plain, hash);
 	// The matched text is a stranger's: it stands in `findings`, not in the log.
 	fields = json_pack("{s:o, s:s, s:s, s:I, s:o}", "path", json_text(path), "class",
-			   file_class_name(snapshot->report.cls), "verdict", verdict_name(snapshot->verdict),
-			   "findingCount", (json_int_t)snapshot->report.findings.count, "findings",
-			   rule_ids(&snapshot->report.findings));
-	if (fields != NULL && snapshot->report.notices.count > 0)
-		(void)json_object_set_new(fields, "notices", json_notices(&snapshot->report.notices));
+			   file_class_name((enum file_class)snapshot->cls), "verdict",
+			   verdict_name((enum verdict)snapshot->verdict), "findingCount",
+			   (json_int_t)snapshot_findings(snapshot)->count, "findings",
+			   rule_ids(snapshot_findings(snapshot)));
+	if (fields != NULL && snapshot_notices(snapshot)->count > 0)
+		(void)json_object_set_new(fields, "notices", json_notices(snapshot_notices(snapshot)));
 	if (fields != NULL && !hidden)
-		(void)json_object_set_new(fields, "hash", json_string(snapshot->hash));
+		(void)json_object_set_new(fields, "hash", json_string(hash));
 	audit_event(audit, hidden ? "skill.scan.reject" : "skill.scan", fields);
 	if (hidden || !classify_is_skill_md(slash == NULL ? path : slash + 1))
 		return;
 	fields = json_pack("{s:o, s:I, s:s}", "path", json_text(path), "bodyLength",
-			   (json_int_t)snapshot->size, "hash", snapshot->hash);
-	sanitize = json_sanitize(&snapshot->report.stats);
+			   (json_int_t)snapshot->size, "hash", hash);
+	sanitize = json_sanitize(&report.stats);
 	if (fields != NULL && sanitize != NULL)
 		(void)json_object_update_missing(fields, sanitize);
 	json_decref(sanitize);
@@ -205,9 +209,12 @@ void audit_snapshot(struct audit *audit, const char *path, const struct snapshot
 void audit_open_file(struct audit *audit, const char *path, const struct snapshot *snapshot, uid_t uid,
 		     pid_t pid)
 {
+	char hash[HASH_TEXT_SIZE];
+
+	hash_print(snapshot->hashes.plain, hash);
 	audit_event(audit, "content.open",
-		    json_pack("{s:o, s:s, s:s, s:I, s:I}", "path", json_text(path), "hash", snapshot->hash,
-			      "verdict", verdict_name(snapshot->verdict), "uid", (json_int_t)uid, "pid",
+		    json_pack("{s:o, s:s, s:s, s:I, s:I}", "path", json_text(path), "hash", hash, "verdict",
+			      verdict_name((enum verdict)snapshot->verdict), "uid", (json_int_t)uid, "pid",
 			      (json_int_t)pid));
 }
 

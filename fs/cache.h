@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Served bodies in memory, and which of them to drop first. The caller locks.
+// Served bodies by the digest of their content, and which of them to let go first. Nodes hold none: who needs a
+// body finds it here or has it rebuilt. Thread-safe.
 #pragma once
 
-#include <stdatomic.h>
 #include <stdint.h>
 
-#include "sanitize/buf.h"
+#include "fs/body.h"
 
-struct node;
+struct cache;
 
-struct body {
-	atomic_size_t refs;
-	struct buf data;
-};
+// Bodies in memory are held up to `max` bytes; copies up to what the spool takes. The spool is borrowed and outlives the cache.
+int cache_new(uint64_t max, struct spool *spool, struct cache **ret);
+void cache_free(struct cache *cache); // NULL is allowed
 
-struct body *body_new(struct buf *data); // takes `data` over; NULL on -ENOMEM, when `data` stays
-struct body *body_ref(struct body *body);
-void body_unref(struct body *body); // NULL is allowed
-
-// The nodes with a body, oldest first.
-struct cache {
-	struct node *oldest, *newest;
-	uint64_t bytes, max;
-};
-
-// Gives the node its body (the reference goes over) and drops the oldest others above the limit. The newest stays even
-// when it alone is too large: a reader is at it.
-void cache_keep(struct cache *cache, struct node *node, struct body *body);
-void cache_drop(struct cache *cache, struct node *node);
+// With a reference, as the one used last; NULL when there is none of that content.
+struct body *cache_find(struct cache *cache, const struct digest *digest, size_t size);
+// Takes a reference over and gives one back: to `body`, or to the equal one that was there already.
+struct body *cache_add(struct cache *cache, struct body *body);
+uint64_t cache_bytes(struct cache *cache); // in memory

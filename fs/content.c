@@ -227,7 +227,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	if (node == NULL)
 		return;
 	if (node->kind == NODE_LINK)
-		(void)fuse_reply_readlink(req, node->target);
+		(void)fuse_reply_readlink(req, node->link->target);
 	else
 		(void)fuse_reply_err(req, EINVAL);
 	node_put(content->store, node);
@@ -258,25 +258,40 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 	(void)fuse_reply_open(req, info);
 }
 
-static void reply_body(fuse_req_t req, const struct body *body, size_t size, off_t offset)
+// False when a disk would have to be waited for, and `wait` is not allowed: then there was no reply.
+static bool reply_body(fuse_req_t req, const struct body *body, size_t size, off_t offset, bool wait)
 {
-	size_t start = (size_t)offset < body->data.len ? (size_t)offset : body->data.len;
-	size_t len = body->data.len - start;
+	CLEANUP(free) char *data = NULL;
+	size_t start = (size_t)offset < body->size ? (size_t)offset : body->size;
+	size_t len = body->size - start < size ? body->size - start : size;
+	ssize_t got;
 
-	(void)fuse_reply_buf(req, body->data.data + start, len < size ? len : size);
+	if (body->fd < 0) {
+		(void)fuse_reply_buf(req, body->data.data + start, len);
+		return true;
+	}
+	data = malloc(len + 1);
+	got = data == NULL ? -ENOMEM : body_read(body, data, len, start, wait);
+	if (got == -EAGAIN)
+		return false;
+	if (got < 0)
+		(void)fuse_reply_err(req, (int)-got);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)got);
+	return true;
 }
 
 static int perform_read(struct request *request)
 {
-	struct body *body = NULL;
-	int rc = view_body(&request->content->view, request->node, &body);
+	CLEANUP(body) struct body *body = NULL;
+	int rc = view_body(&request->content->view, request->node, &request->task, &body);
 
-	if (rc < 0) {
+	if (rc == VIEW_PARKED)
+		return rc;
+	if (rc < 0)
 		(void)fuse_reply_err(request->req, -rc);
-		return 0;
-	}
-	reply_body(request->req, body, request->size, request->offset);
-	body_unref(body);
+	else
+		(void)reply_body(request->req, body, request->size, request->offset, true);
 	return 0;
 }
 
@@ -284,8 +299,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 {
 	struct content *content = content_of(req);
 	struct node *node = content_node(req, ino);
+	CLEANUP(body) struct body *body = NULL;
 	struct request *request;
-	struct body *body;
 
 	(void)info;
 	content_count(content, &content->reads);
@@ -296,10 +311,8 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 		(void)fuse_reply_err(req, EINVAL);
 		return;
 	}
-	body = node_body(content->store, node);
-	if (body != NULL) {
-		reply_body(req, body, size, offset);
-		body_unref(body);
+	body = view_find_body(&content->view, node);
+	if (body != NULL && reply_body(req, body, size, offset, false)) {
 		node_put(content->store, node);
 		return;
 	}
@@ -355,6 +368,14 @@ static const struct fuse_lowlevel_ops operations = {
 	.listxattr = content_op_listxattr,
 };
 
+// Where the state lies only its owner can look; without it copies are held in memory.
+static int spool_directory(const struct daemon *daemon)
+{
+	const char *path = daemon->options.state_dir;
+
+	return path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 int content_new(struct daemon *daemon, struct content **ret, struct error *error)
 {
 	CLEANUP(free) char *options = NULL;
@@ -372,8 +393,11 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 	content->real_opens = daemon->options.audit_open;
 	rc = pool_new(&content->pool);
 	if (rc == 0)
-		rc = store_new(content->pool, daemon->config->mount.cache_size,
-			       daemon->config->mount.spool_size, &content->store);
+		rc = store_new(content->pool, &content->store);
+	if (rc == 0)
+		rc = spool_new(daemon->config->mount.spool_size, spool_directory(daemon), &content->spool);
+	if (rc == 0)
+		rc = cache_new(daemon->config->mount.cache_size, content->spool, &content->cache);
 	if (rc == 0)
 		rc = source_stat(daemon->source->root_fd, &st);
 	if (rc == 0)
@@ -386,8 +410,10 @@ int content_new(struct daemon *daemon, struct content **ret, struct error *error
 		.context = { .source = daemon->source,
 			     .scanner = daemon->scanner,
 			     .config = daemon->config,
-			     .agent = daemon->agent },
+			     .agent = daemon->agent,
+			     .spool = content->spool },
 		.store = content->store,
+		.cache = content->cache,
 		.pool = content->pool,
 		.ledger = daemon->ledger,
 		.audit = daemon->audit,
@@ -464,6 +490,8 @@ void content_free(struct content *content)
 	if (content->session != NULL)
 		loop_session_destroy(content->session, content->mounted);
 	store_free(content->store);
+	cache_free(content->cache);
+	spool_free(content->spool);
 	pthread_mutex_destroy(&content->directories_lock);
 	free(content);
 }
@@ -476,5 +504,7 @@ void content_counters(struct content *content, struct content_counters *ret)
 		.reads = atomic_load(&content->reads),
 		.listings = atomic_load(&content->listings),
 	};
-	store_stat(content->store, &ret->nodes, &ret->cached_bytes);
+	ret->nodes = store_nodes(content->store);
+	ret->cached_bytes = cache_bytes(content->cache);
+	ret->spooled_bytes = spool_used(content->spool);
 }

@@ -122,7 +122,7 @@ void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offse
 			st.st_mode = S_IFDIR;
 			st.st_ino = directory->ino;
 		} else if (i < listing->count + 2) {
-			name = listing->entries[i - 2].name;
+			name = listing_name(listing, i - 2);
 			st.st_mode = listing->entries[i - 2].type;
 			st.st_ino = listing->entries[i - 2].ino;
 		} else {

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "fs/content.h"
+#include "fs/spool.h"
 #include "fs/view.h"
 
 enum {
@@ -21,6 +22,8 @@ struct content {
 	struct fuse_session *session;
 	struct view view;
 	struct store *store;
+	struct spool *spool;
+	struct cache *cache;
 	struct pool *pool;
 	struct timespec since;
 	double entry_timeout; // seconds

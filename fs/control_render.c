@@ -142,9 +142,9 @@ static json_t *status_counters(const struct render_context *context)
 			 (int)counts.indexed, "messages", (json_int_t)content.messages, "lookups",
 			 (json_int_t)content.lookups, "reads", (json_int_t)content.reads, "listings",
 			 (json_int_t)content.listings, "cachedBytes", (json_int_t)content.cached_bytes,
-			 "nodes", (json_int_t)content.nodes, "jobsStarted",
-			 (json_int_t)jobs_started(context->jobs), "jobsRunning",
-			 (json_int_t)jobs_running(context->jobs), "auditLost",
+			 "spooledBytes", (json_int_t)content.spooled_bytes, "nodes",
+			 (json_int_t)content.nodes, "jobsStarted", (json_int_t)jobs_started(context->jobs),
+			 "jobsRunning", (json_int_t)jobs_running(context->jobs), "auditLost",
 			 (json_int_t)audit_lost(daemon->audit));
 }
 
@@ -179,7 +179,7 @@ struct file_lines {
 
 static int append_file(struct file_lines *lines, json_t *file, const struct snapshot *snapshot)
 {
-	return json_stream_findings(&lines->json, &lines->writer, file, &snapshot->report.findings, true);
+	return json_stream_findings(&lines->json, &lines->writer, file, snapshot_findings(snapshot), true);
 }
 
 static int each_file(const struct render_context *context,
@@ -227,7 +227,7 @@ static int hiding_rules(const struct findings *findings, struct buf *ret)
 
 static int hiding_notices(const struct snapshot *snapshot, struct buf *ret)
 {
-	const struct notices *notices = &snapshot->report.notices;
+	const struct notices *notices = snapshot_notices(snapshot);
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < notices->count; i++) {
@@ -248,7 +248,7 @@ static int visit_hidden(const char *path, const struct snapshot *snapshot, void 
 
 	if (!verdict_hides(snapshot->verdict))
 		return 0;
-	rc = snapshot->verdict == VERDICT_CRITICAL ? hiding_rules(&snapshot->report.findings, &reason)
+	rc = snapshot->verdict == VERDICT_CRITICAL ? hiding_rules(snapshot_findings(snapshot), &reason)
 						   : hiding_notices(snapshot, &reason);
 	if (rc < 0)
 		return rc;

@@ -67,7 +67,7 @@ static inline bool daemon_may_run_open(const struct daemon *daemon)
 // What content.c counts, for status; all since start.
 struct content_counters {
 	uint64_t messages, lookups, reads, listings;
-	uint64_t cached_bytes, nodes;
+	uint64_t cached_bytes, spooled_bytes, nodes;
 };
 
 // From a prepared daemon (fs/mount.c) to its end: returns when it was told to end or was unmounted. Writes one NUL byte to

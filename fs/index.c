@@ -48,7 +48,7 @@ static int index_push(struct index_walk *walk, const char *dir_path, const struc
 
 		if (listing->entries[i - 1].type != S_IFDIR)
 			continue;
-		rc = source_join(dir_path, listing->entries[i - 1].name, &path);
+		rc = source_join(dir_path, listing_name(listing, i - 1), &path);
 		if (rc == 0)
 			rc = strv_add(&walk->pending, path);
 	}

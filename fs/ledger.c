@@ -79,12 +79,12 @@ static const char *last_component(const char *path)
 // Only the exact name is a manifest; skill.md beside it is just prose.
 static bool is_skill(const char *path, const struct snapshot *snapshot)
 {
-	return !verdict_hides(snapshot->verdict) && strcmp(last_component(path), SKILL_MANIFEST) == 0;
+	return snapshot->skill != NULL && strcmp(last_component(path), SKILL_MANIFEST) == 0;
 }
 
 static bool has_something_to_tell(const struct snapshot *snapshot)
 {
-	return snapshot->report.findings.count > 0 || snapshot->report.notices.count > 0 ||
+	return snapshot_findings(snapshot)->count > 0 || snapshot_notices(snapshot)->count > 0 ||
 	       verdict_hides(snapshot->verdict);
 }
 
@@ -97,11 +97,11 @@ static void count(struct ledger_counts *counts, const struct entry *entry, uint6
 		counts->files += by;
 	if (verdict_hides(snapshot->verdict))
 		counts->hidden += by;
-	else if (snapshot->report.findings.count > 0)
+	else if (snapshot_findings(snapshot)->count > 0)
 		counts->warned += by;
 	if (is_skill(entry->path, snapshot))
 		counts->skills += by;
-	counts->findings += by * snapshot->report.findings.count;
+	counts->findings += by * snapshot_findings(snapshot)->count;
 }
 
 static void grow(struct ledger *ledger)

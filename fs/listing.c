@@ -15,7 +15,6 @@ void listing_unref(struct listing *listing)
 	if (listing != NULL && atomic_fetch_sub_explicit(&listing->refs, 1, memory_order_acq_rel) == 1) {
 		free(listing->entries);
 		buf_release(&listing->names);
-		buf_release(&listing->source_names);
 		free(listing);
 	}
 }
@@ -26,7 +25,7 @@ uint32_t listing_find(const struct listing *listing, const char *name)
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strcmp(listing->entries[middle].name, name);
+		int order = strcmp(listing_name(listing, middle), name);
 
 		if (order == 0)
 			return listing->entries[middle].type;
@@ -41,7 +40,7 @@ bool listing_equal(const struct listing *a, const struct listing *b)
 		return false;
 	for (size_t i = 0; i < a->count; i++)
 		if (a->entries[i].ino != b->entries[i].ino || a->entries[i].type != b->entries[i].type ||
-		    strcmp(a->entries[i].name, b->entries[i].name) != 0)
+		    strcmp(listing_name(a, i), listing_name(b, i)) != 0)
 			return false;
 	return true;
 }

@@ -11,20 +11,24 @@
 #include "sanitize/buf.h"
 
 struct listing_entry {
-	const char *name; // in `names`
 	uint64_t ino;
+	uint32_t name; // its offset in `names`
 	uint32_t type; // S_IFDIR, S_IFREG, S_IFLNK
 };
 
 struct listing {
 	atomic_size_t refs;
-	struct listing_entry *entries; // sorted by name
+	struct listing_entry *entries; // what is visible, sorted by name
 	size_t count;
-	size_t hidden; // names hidden directly in it
-	struct buf names;
-	struct buf source_names; // all names in the source, hidden ones too: NUL-terminated, sorted
-	size_t source_count;
+	size_t hidden;       // names hidden directly in it
+	struct buf names;    // all names in the source, hidden ones too: NUL-terminated, sorted
+	size_t source_count; // of them
 };
+
+static inline const char *listing_name(const struct listing *listing, size_t i)
+{
+	return listing->names.data + listing->entries[i].name;
+}
 
 struct listing *listing_ref(struct listing *listing);
 void listing_unref(struct listing *listing); // NULL is allowed

@@ -38,11 +38,11 @@ int skill_narrowing(const struct daemon *daemon, const struct agent_config *agen
 
 	if (rc < 0)
 		return rc;
-	switch (snapshot->restriction.kind) {
+	switch (snapshot->skill->restriction.kind) {
 	case RESTRICTION_NONE:
 		return known_tools(agent, ret);
 	case RESTRICTION_LIST:
-		return strv_copy(ret, &snapshot->restriction.tools);
+		return strv_copy(ret, &snapshot->skill->restriction.tools);
 	case RESTRICTION_UNREADABLE:
 		return 0;
 	}
@@ -59,6 +59,6 @@ int skill_effective_tools(const struct daemon *daemon, const struct agent_config
 		rc = known_tools(agent, ret_known);
 	if (rc == 0)
 		rc = resolve_tools(&agent->tool_policy, ret_known,
-				   skill == NULL ? NULL : &snapshot->restriction, ret);
+				   skill == NULL ? NULL : &snapshot->skill->restriction, ret);
 	return rc;
 }

@@ -7,19 +7,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "fs/claims.h"
 #include "fs/hash.h"
 #include "sanitize/cleanup.h"
 
 #define IDLE_MAX 262144 // files that nobody looks at and that are still remembered
 #define INO_BITS 53     // JavaScript holds no larger integer exactly
-
-// A file that is being built.
-struct claim {
-	struct claim *next;
-	struct identity identity;
-	unsigned variant;
-	struct task *parked;
-};
 
 struct store {
 	struct pool *pool;
@@ -30,13 +23,12 @@ struct store {
 	uint64_t next_id;
 	uint64_t secret;
 	dev_t root_dev; // set once by store_root()
-	struct claim *claims;
+	struct claims claims;
 	struct node *idle_oldest, *idle_newest;
 	size_t idle_count;
-	struct cache caches[2]; // text, binary
 };
 
-int store_new(struct pool *pool, uint64_t cache_size, uint64_t spool_size, struct store **ret)
+int store_new(struct pool *pool, struct store **ret)
 {
 	struct store *store = calloc(1, sizeof(*store));
 
@@ -54,8 +46,6 @@ int store_new(struct pool *pool, uint64_t cache_size, uint64_t spool_size, struc
 	}
 	store->pool = pool;
 	store->next_id = NODE_FIRST;
-	store->caches[0].max = cache_size;
-	store->caches[1].max = spool_size;
 	pthread_mutex_init(&store->lock, NULL);
 	*ret = store;
 	return 0;
@@ -63,27 +53,41 @@ int store_new(struct pool *pool, uint64_t cache_size, uint64_t spool_size, struc
 
 // What must be equal for a node to be found again: a directory is its inode, all else is one exact version.
 static uint64_t identity_key(const struct store *store, enum node_kind kind, const struct identity *identity,
-			     unsigned variant)
+			     uint64_t variant)
 {
-	uint64_t fields[8] = { (uint64_t)kind, identity->dev, identity->ino };
+	uint64_t fields[7] = { (uint64_t)kind, identity->dev, identity->ino, variant };
 
 	if (kind != NODE_DIRECTORY) {
-		fields[3] = (uint64_t)identity->size;
-		fields[4] = (uint64_t)identity->mtime.tv_sec ^ ((uint64_t)identity->mtime.tv_nsec << 32);
-		fields[5] = (uint64_t)identity->ctime.tv_sec ^ ((uint64_t)identity->ctime.tv_nsec << 32);
-		fields[6] = variant;
+		fields[4] = (uint64_t)identity->size;
+		fields[5] = (uint64_t)identity->mtime.tv_sec ^ ((uint64_t)identity->mtime.tv_nsec << 32);
+		fields[6] = (uint64_t)identity->ctime.tv_sec ^ ((uint64_t)identity->ctime.tv_nsec << 32);
 	}
 	return hash_key(fields, sizeof(fields), store->secret);
 }
 
-static bool same(const struct node *node, enum node_kind kind, const struct identity *identity,
-		 unsigned variant)
+const struct identity *node_identity(const struct node *node)
 {
-	if (node->kind != kind)
+	switch ((enum node_kind)node->kind) {
+	case NODE_DIRECTORY:
+		return &node->directory->identity;
+	case NODE_FILE:
+		return &node->snapshot->identity;
+	case NODE_LINK:
+		break;
+	}
+	return &node->link->identity;
+}
+
+static bool same(const struct node *node, enum node_kind kind, const struct identity *identity,
+		 uint64_t variant)
+{
+	const struct identity *its;
+
+	if (node->kind != kind || node->variant != variant)
 		return false;
-	if (kind == NODE_DIRECTORY)
-		return node->identity.dev == identity->dev && node->identity.ino == identity->ino;
-	return node->variant == variant && identity_equal(&node->identity, identity);
+	its = node_identity(node);
+	return kind == NODE_DIRECTORY ? its->dev == identity->dev && its->ino == identity->ino
+				      : identity_equal(its, identity);
 }
 
 static size_t id_slot(const struct store *store, uint64_t id)
@@ -93,12 +97,12 @@ static size_t id_slot(const struct store *store, uint64_t id)
 
 static size_t identity_slot(const struct store *store, const struct node *node)
 {
-	return (size_t)(identity_key(store, node->kind, &node->identity, node->variant) &
+	return (size_t)(identity_key(store, node->kind, node_identity(node), node->variant) &
 			(store->slot_count - 1));
 }
 
 static struct node *find(struct store *store, enum node_kind kind, const struct identity *identity,
-			 unsigned variant)
+			 uint64_t variant)
 {
 	size_t slot = (size_t)(identity_key(store, kind, identity, variant) & (store->slot_count - 1));
 	struct node *node = store->by_identity[slot];
@@ -141,11 +145,6 @@ static void grow(struct store *store)
 	store->by_identity = by_identity;
 }
 
-static struct cache *cache_of(struct store *store, const struct node *node)
-{
-	return &store->caches[node->snapshot->report.cls == CLASS_BINARY ? 1 : 0];
-}
-
 static void idle_remove(struct store *store, struct node *node)
 {
 	*(node->idle_prev != NULL ? &node->idle_prev->idle_next : &store->idle_oldest) = node->idle_next;
@@ -162,22 +161,36 @@ static void unlink_from(struct node **slot, const struct node *node, bool by_id)
 	*slot = by_id ? node->id_next : node->identity_next;
 }
 
+// One that is in no table.
+static void node_destroy(struct node *node)
+{
+	switch ((enum node_kind)node->kind) {
+	case NODE_DIRECTORY:
+		listing_unref(node->directory->listing);
+		if (node->directory->fd >= 0)
+			(void)close(node->directory->fd);
+		free(node->directory);
+		break;
+	case NODE_FILE:
+		snapshot_unref(node->snapshot);
+		break;
+	case NODE_LINK:
+		free(node->link->target);
+		free(node->link);
+		break;
+	}
+	free(node->path);
+	free(node);
+}
+
 static void node_free(struct store *store, struct node *node)
 {
 	if (node->idle)
 		idle_remove(store, node);
-	if (node->kind == NODE_FILE)
-		cache_drop(cache_of(store, node), node);
 	unlink_from(&store->by_id[id_slot(store, node->id)], node, true);
 	unlink_from(&store->by_identity[identity_slot(store, node)], node, false);
 	store->node_count--;
-	listing_unref(node->listing);
-	snapshot_unref(node->snapshot);
-	if (node->fd >= 0)
-		(void)close(node->fd);
-	free(node->target);
-	free(node->path);
-	free(node);
+	node_destroy(node);
 }
 
 // Nobody holds the node any more: files are remembered for a while, so that a scan is not done twice.
@@ -233,22 +246,37 @@ uint64_t store_ino(struct store *store, const struct identity *identity, unsigne
 	return 3 * room | (hash_key(fields, sizeof(fields), store->secret) & (room - 1));
 }
 
-static struct node *node_new(enum node_kind kind, const struct identity *identity, unsigned variant,
-			     const char *path)
+static struct node *node_new(enum node_kind kind, uint64_t variant, const char *path)
 {
 	struct node *node = calloc(1, sizeof(*node));
 
 	if (node == NULL)
 		return NULL;
-	node->kind = kind;
-	node->identity = *identity;
+	node->kind = (uint8_t)kind;
 	node->variant = variant;
-	node->fd = -1;
 	node->path = strdup(path);
 	if (node->path == NULL) {
 		free(node);
 		return NULL;
 	}
+	return node;
+}
+
+// Takes `fd` over, also when it fails.
+static struct node *directory_new(struct store *store, int fd, const struct stat *st, const char *path)
+{
+	struct node_directory *directory = calloc(1, sizeof(*directory));
+	struct node *node = directory == NULL ? NULL : node_new(NODE_DIRECTORY, 0, path);
+
+	if (node == NULL) {
+		free(directory);
+		(void)close(fd);
+		return NULL;
+	}
+	directory->fd = fd;
+	directory->identity = identity_of(st);
+	node->directory = directory;
+	node->ino = store_ino(store, &directory->identity, 0);
 	return node;
 }
 
@@ -342,19 +370,15 @@ bool node_moved(struct store *store, struct node *node, const char *path)
 
 int store_root(struct store *store, int fd, const struct stat *st)
 {
-	struct identity identity = identity_of(st);
-	struct node *node = node_new(NODE_DIRECTORY, &identity, 0, "");
+	int copy = dup(fd);
+	struct node *node;
 
+	if (copy < 0)
+		return -errno;
+	store->root_dev = st->st_dev;
+	node = directory_new(store, copy, st, "");
 	if (node == NULL)
 		return -ENOMEM;
-	node->fd = dup(fd);
-	if (node->fd < 0) {
-		free(node->path);
-		free(node);
-		return -errno;
-	}
-	store->root_dev = st->st_dev;
-	node->ino = store_ino(store, &identity, 0);
 	pthread_mutex_lock(&store->lock);
 	node_insert(store, node, NODE_ROOT);
 	pthread_mutex_unlock(&store->lock);
@@ -367,7 +391,7 @@ static struct node *find_or_insert(struct store *store, struct node *fresh)
 	struct node *node;
 
 	pthread_mutex_lock(&store->lock);
-	node = find(store, fresh->kind, &fresh->identity, fresh->variant);
+	node = find(store, fresh->kind, node_identity(fresh), fresh->variant);
 	if (node == NULL) {
 		node = fresh;
 		node_insert(store, node, store->next_id++);
@@ -375,28 +399,17 @@ static struct node *find_or_insert(struct store *store, struct node *fresh)
 	}
 	node_hold(store, node);
 	pthread_mutex_unlock(&store->lock);
-	if (fresh != NULL) {
-		if (fresh->fd >= 0)
-			(void)close(fresh->fd);
-		snapshot_unref(fresh->snapshot);
-		free(fresh->target);
-		free(fresh->path);
-		free(fresh);
-	}
+	if (fresh != NULL)
+		node_destroy(fresh);
 	return node;
 }
 
 int store_directory(struct store *store, int fd, const struct stat *st, const char *path, struct node **ret)
 {
-	struct identity identity = identity_of(st);
-	struct node *node = node_new(NODE_DIRECTORY, &identity, 0, path);
+	struct node *node = directory_new(store, fd, st, path);
 
-	if (node == NULL) {
-		(void)close(fd);
+	if (node == NULL)
 		return -ENOMEM;
-	}
-	node->fd = fd;
-	node->ino = store_ino(store, &identity, 0);
 	*ret = find_or_insert(store, node);
 	return 0;
 }
@@ -404,79 +417,64 @@ int store_directory(struct store *store, int fd, const struct stat *st, const ch
 int store_link(struct store *store, const struct stat *st, const char *path, const char *target,
 	       struct node **ret)
 {
-	struct identity identity = identity_of(st);
+	struct node_link *link = calloc(1, sizeof(*link));
 	// An absolute target is shown differently at each depth, so the text shown is part of the key.
-	unsigned variant = (unsigned)hash_key(target, strlen(target), store->secret);
-	struct node *node = node_new(NODE_LINK, &identity, variant, path);
+	struct node *node =
+		link == NULL ? NULL
+			     : node_new(NODE_LINK, hash_key(target, strlen(target), store->secret), path);
 
-	if (node == NULL)
-		return -ENOMEM;
-	node->st = *st;
-	node->target = strdup(target);
-	if (node->target == NULL) {
-		free(node->path);
-		free(node);
+	if (node != NULL) {
+		node->link = link;
+		link->identity = identity_of(st);
+		link->st = *st;
+		link->target = strdup(target);
+		if (link->target != NULL) {
+			node->ino = store_ino(store, &link->identity, 0);
+			*ret = find_or_insert(store, node);
+			return 0;
+		}
+		node_destroy(node);
 		return -ENOMEM;
 	}
-	node->ino = store_ino(store, &identity, 0);
-	*ret = find_or_insert(store, node);
-	return 0;
+	free(link);
+	return -ENOMEM;
 }
 
-static struct claim **find_claim(struct store *store, const struct identity *identity, unsigned variant)
-{
-	struct claim **claim = &store->claims;
-
-	while (*claim != NULL &&
-	       ((*claim)->variant != variant || !identity_equal(&(*claim)->identity, identity)))
-		claim = &(*claim)->next;
-	return claim;
-}
-
-int store_claim(struct store *store, const struct identity *identity, unsigned variant, struct task *task,
+int store_claim(struct store *store, const struct identity *identity, uint64_t variant, struct task *task,
 		struct node **ret)
 {
 	struct node *node;
-	struct claim *claim;
-	int rc;
+	int rc = STORE_HIT;
 
 	pthread_mutex_lock(&store->lock);
 	node = find(store, NODE_FILE, identity, variant);
 	if (node != NULL) {
 		node_hold(store, node);
 		*ret = node;
-		rc = STORE_HIT;
-	} else if ((claim = *find_claim(store, identity, variant)) != NULL) {
-		rc = task == NULL ? STORE_BUSY : STORE_PARKED;
-		if (task != NULL) {
-			task->next = claim->parked;
-			claim->parked = task;
-		}
-	} else if ((claim = calloc(1, sizeof(*claim))) != NULL) {
-		claim->identity = *identity;
-		claim->variant = variant;
-		claim->next = store->claims;
-		store->claims = claim;
-		rc = STORE_CLAIMED;
 	} else {
-		rc = -ENOMEM;
+		rc = claims_add(&store->claims, identity, variant, task);
 	}
 	pthread_mutex_unlock(&store->lock);
 	return rc;
 }
 
-void store_abandon(struct store *store, const struct identity *claimed, unsigned variant)
+int store_claim_again(struct store *store, const struct node *node, struct task *task)
 {
-	struct claim **slot, *claim;
+	int rc;
+
+	pthread_mutex_lock(&store->lock);
+	rc = claims_add(&store->claims, node_identity(node), node->variant, task);
+	pthread_mutex_unlock(&store->lock);
+	return rc;
+}
+
+void store_abandon(struct store *store, const struct identity *claimed, uint64_t variant)
+{
 	struct task *task;
 
 	pthread_mutex_lock(&store->lock);
-	slot = find_claim(store, claimed, variant);
-	claim = *slot;
-	*slot = claim->next;
+	task = claims_end(&store->claims, claimed, variant);
 	pthread_mutex_unlock(&store->lock);
-	task = claim->parked;
-	free(claim);
 	while (task != NULL) {
 		struct task *next = task->next;
 
@@ -485,12 +483,10 @@ void store_abandon(struct store *store, const struct identity *claimed, unsigned
 	}
 }
 
-int store_publish(struct store *store, const struct identity *claimed, unsigned variant, const char *path,
-		  struct snapshot *snapshot, struct buf *data, struct node **ret)
+int store_publish(struct store *store, const struct identity *claimed, uint64_t variant, const char *path,
+		  struct snapshot *snapshot, struct node **ret)
 {
-	struct node *fresh = node_new(NODE_FILE, &snapshot->identity, variant, path);
-	struct body *body = NULL;
-	struct node *node;
+	struct node *fresh = node_new(NODE_FILE, variant, path);
 
 	if (fresh == NULL) {
 		snapshot_unref(snapshot);
@@ -498,46 +494,10 @@ int store_publish(struct store *store, const struct identity *claimed, unsigned 
 		return -ENOMEM;
 	}
 	fresh->snapshot = snapshot;
-	fresh->ino = store_ino(store, &snapshot->identity, (unsigned)snapshot->report.cls);
-	node = find_or_insert(store, fresh);
-	// Without memory for it the body is rebuilt when somebody reads.
-	if (!verdict_hides(node->snapshot->verdict))
-		body = node_set_body(store, node, data);
-	body_unref(body);
+	fresh->ino = store_ino(store, &snapshot->identity, snapshot->cls);
+	*ret = find_or_insert(store, fresh);
 	store_abandon(store, claimed, variant);
-	*ret = node;
 	return 0;
-}
-
-struct body *node_body(struct store *store, struct node *node)
-{
-	struct body *body = NULL;
-	struct cache *cache;
-
-	pthread_mutex_lock(&store->lock);
-	if (node->body != NULL) {
-		body = body_ref(node->body);
-		cache = cache_of(store, node);
-		if (cache->newest != node) {
-			cache_drop(cache_of(store, node), node);
-			cache_keep(cache_of(store, node), node, body_ref(body));
-		}
-	}
-	pthread_mutex_unlock(&store->lock);
-	return body;
-}
-
-struct body *node_set_body(struct store *store, struct node *node, struct buf *data)
-{
-	struct body *body = body_new(data);
-
-	if (body == NULL)
-		return NULL;
-	pthread_mutex_lock(&store->lock);
-	if (node->body == NULL)
-		cache_keep(cache_of(store, node), node, body_ref(body));
-	pthread_mutex_unlock(&store->lock);
-	return body;
 }
 
 bool node_set_listing(struct store *store, struct node *node, struct listing *listing,
@@ -547,11 +507,11 @@ bool node_set_listing(struct store *store, struct node *node, struct listing *li
 	bool changed;
 
 	pthread_mutex_lock(&store->lock);
-	old = node->listing;
+	old = node->directory->listing;
 	changed = old == NULL || !listing_equal(old, listing);
 	if (old != NULL && changed)
-		node->visible_changed = *now;
-	node->listing = listing;
+		node->directory->visible_changed = *now;
+	node->directory->listing = listing;
 	pthread_mutex_unlock(&store->lock);
 	listing_unref(old);
 	return changed;
@@ -562,7 +522,7 @@ struct listing *node_listing(struct store *store, struct node *node)
 	struct listing *listing;
 
 	pthread_mutex_lock(&store->lock);
-	listing = node->listing;
+	listing = node->directory->listing;
 	if (listing != NULL)
 		(void)listing_ref(listing);
 	pthread_mutex_unlock(&store->lock);
@@ -575,9 +535,9 @@ bool node_directories(struct store *store, const struct node *node, const struct
 	bool counted;
 
 	pthread_mutex_lock(&store->lock);
-	counted = identity_equal(&node->counted, version);
+	counted = identity_equal(&node->directory->counted, version);
 	if (counted)
-		*ret = node->directories;
+		*ret = node->directory->directories;
 	pthread_mutex_unlock(&store->lock);
 	return counted;
 }
@@ -586,8 +546,8 @@ void node_set_directories(struct store *store, struct node *node, const struct i
 			  size_t count)
 {
 	pthread_mutex_lock(&store->lock);
-	node->counted = *version;
-	node->directories = count;
+	node->directory->counted = *version;
+	node->directory->directories = count;
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -596,15 +556,17 @@ struct timespec node_visible_changed(struct store *store, const struct node *nod
 	struct timespec changed;
 
 	pthread_mutex_lock(&store->lock);
-	changed = node->visible_changed;
+	changed = node->directory->visible_changed;
 	pthread_mutex_unlock(&store->lock);
 	return changed;
 }
 
-void store_stat(struct store *store, uint64_t *ret_nodes, uint64_t *ret_cached_bytes)
+uint64_t store_nodes(struct store *store)
 {
+	uint64_t nodes;
+
 	pthread_mutex_lock(&store->lock);
-	*ret_nodes = store->node_count;
-	*ret_cached_bytes = store->caches[0].bytes + store->caches[1].bytes;
+	nodes = store->node_count;
 	pthread_mutex_unlock(&store->lock);
+	return nodes;
 }

@@ -13,10 +13,10 @@
 
 // What else than the source's bytes decides on a file's content: the class that its name or the configuration gives it, and
 // whether it is a skill's manifest. Hard links that differ in this are different files.
-static unsigned variant_of(const struct view *view, const char *name, const char *path)
+static uint64_t variant_of(const struct view *view, const char *name, const char *path)
 {
 	enum file_class cls;
-	unsigned variant = config_class(view->context.config, path, &cls) ? 8U + (unsigned)cls
+	uint64_t variant = config_class(view->context.config, path, &cls) ? 8U + (unsigned)cls
 									  : (unsigned)classify_name(name);
 
 	return variant | (classify_is_skill_md(name) ? 4U : 0);
@@ -38,7 +38,7 @@ static int record_hidden(struct view *view, enum entry_kind kind, const char *pa
 
 	if (ledger_holds(view->ledger, path, &identity))
 		return 0;
-	rc = snapshot_build_hidden(kind, path, st, target, &snapshot);
+	rc = snapshot_build_hidden(kind, st, target, &snapshot);
 	if (rc == 0)
 		record(view, path, snapshot);
 	return rc;
@@ -65,20 +65,33 @@ static void record_missing(struct view *view, struct node *dir, const char *name
 	listing_unref(listing);
 }
 
+// `ret` stays NULL for a file that is hidden for a reason that may pass: such a snapshot is told and not kept.
 static int build_file(struct view *view, struct node *dir, const char *name, const char *path,
-		      const struct identity *identity, unsigned variant, struct node **ret)
+		      const struct identity *identity, uint64_t variant, bool bulk, struct node **ret)
 {
-	CLEANUP(buf) struct buf body = BUF_INIT;
+	struct body_request body = { .wanted = bulk ? BODY_IF_ROOM : BODY_WANTED };
 	struct snapshot *snapshot;
 	int rc;
 
-	rc = snapshot_build(&view->context, dir->fd, name, path, &snapshot, &body);
+	rc = snapshot_build(&view->context, dir->directory->fd, name, path, &snapshot, &body);
 	if (rc < 0) {
 		store_abandon(view->store, identity, variant);
 		return rc;
 	}
 	ledger_count_scan(view->ledger);
-	return store_publish(view->store, identity, variant, path, snapshot, &body, ret);
+	// Without room for it the body is built again when somebody reads.
+	if (body.body != NULL)
+		body_unref(cache_add(view->cache, body.body));
+	if (snapshot->passing) {
+		record(view, path, snapshot);
+		snapshot_unref(snapshot);
+		store_abandon(view->store, identity, variant);
+		return 0;
+	}
+	// One that could not even be opened has no identity of its own.
+	if (snapshot->identity.ino == 0)
+		snapshot->identity = *identity;
+	return store_publish(view->store, identity, variant, path, snapshot, ret);
 }
 
 struct examined {
@@ -100,8 +113,8 @@ static int examine(struct view *view, struct node *dir, const char *dir_path, co
 	int rc = source_join(dir_path, name, &ret->path);
 
 	for (int i = 0; rc == 0 && i < EXAMINE_TRIES; i++) {
-		rc = source_examine(view->context.source, dir->fd, dir_path, name, &ret->kind, &ret->st,
-				    &ret->target);
+		rc = source_examine(view->context.source, dir->directory->fd, dir_path, name, &ret->kind,
+				    &ret->st, &ret->target);
 		if (rc != -EAGAIN)
 			return rc;
 		rc = 0;
@@ -117,7 +130,7 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 	CLEANUP(examined) struct examined at = { 0 };
 	struct identity identity;
 	struct node *node = NULL;
-	unsigned variant;
+	uint64_t variant;
 	int rc, fd;
 
 	if (dir_path == NULL)
@@ -146,7 +159,7 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 			*ret_node = NULL;
 		return rc;
 	case ENTRY_DIRECTORY:
-		fd = source_open_directory(dir->fd, name);
+		fd = source_open_directory(dir->directory->fd, name);
 		if (fd == -ENOENT || fd == -ENOTDIR) {
 			*ret_node = NULL;
 			return 0;
@@ -188,9 +201,12 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 	if (rc == STORE_PARKED)
 		return VIEW_PARKED;
 	if (rc == STORE_CLAIMED) {
-		rc = build_file(view, dir, name, at.path, &identity, variant, &node);
-		if (rc < 0)
+		rc = build_file(view, dir, name, at.path, &identity, variant, task != NULL && task->bulk,
+				&node);
+		if (rc < 0 || node == NULL) {
+			*ret_node = NULL;
 			return rc;
+		}
 		(void)node_moved(view->store, node, at.path);
 		record(view, at.path, node->snapshot);
 	} else if (node_moved(view->store, node, at.path) ||
@@ -282,7 +298,7 @@ static int spread(struct view *view, struct node *dir, const char *dir_path, con
 		CLEANUP(examined) struct examined at = { 0 };
 		struct identity identity;
 		struct node *node;
-		unsigned variant;
+		uint64_t variant;
 		int rc;
 
 		if (examine(view, dir, dir_path, name, &at) < 0 || at.kind != ENTRY_FILE)
@@ -305,18 +321,15 @@ static int spread(struct view *view, struct node *dir, const char *dir_path, con
 	return VIEW_PARKED;
 }
 
-static int add_entry(struct listing *listing, size_t *offsets, const char *name, uint64_t ino, uint32_t type)
+static void add_entry(struct listing *listing, const struct buf *names, const char *name, uint64_t ino,
+		      uint32_t type)
 {
-	struct listing_entry *entry = &listing->entries[listing->count];
-
-	offsets[listing->count] = listing->names.len;
-	*entry = (struct listing_entry){ .ino = ino, .type = type };
-	listing->count++;
-	return buf_append(&listing->names, name, strlen(name) + 1);
+	listing->entries[listing->count++] =
+		(struct listing_entry){ .ino = ino, .name = (uint32_t)(name - names->data), .type = type };
 }
 
 static int fill(struct view *view, struct node *dir, const char *dir_path, const struct buf *names,
-		size_t count, struct task *task, struct listing *listing, size_t *offsets)
+		size_t count, struct task *task, struct listing *listing)
 {
 	const char *name = names->data;
 	int rc = 0;
@@ -333,8 +346,8 @@ static int fill(struct view *view, struct node *dir, const char *dir_path, const
 		if (at.kind == ENTRY_DIRECTORY || at.kind == ENTRY_LINK) {
 			struct identity identity = identity_of(&at.st);
 
-			rc = add_entry(listing, offsets, name, store_ino(view->store, &identity, 0),
-				       at.st.st_mode & S_IFMT);
+			add_entry(listing, names, name, store_ino(view->store, &identity, 0),
+				  at.st.st_mode & S_IFMT);
 			continue;
 		}
 		rc = view_lookup(view, dir, name, task, &node);
@@ -343,10 +356,10 @@ static int fill(struct view *view, struct node *dir, const char *dir_path, const
 		if (node == NULL)
 			listing->hidden++;
 		else
-			rc = add_entry(listing, offsets, name, node->ino,
-				       node->kind == NODE_FILE        ? S_IFREG
-				       : node->kind == NODE_DIRECTORY ? S_IFDIR
-								      : S_IFLNK);
+			add_entry(listing, names, name, node->ino,
+				  node->kind == NODE_FILE        ? S_IFREG
+				  : node->kind == NODE_DIRECTORY ? S_IFDIR
+								 : S_IFLNK);
 		node_put(view->store, node);
 	}
 	return rc;
@@ -356,7 +369,7 @@ static int fill(struct view *view, struct node *dir, const char *dir_path, const
 static void forget_vanished(struct view *view, const char *dir_path, const struct listing *old,
 			    const struct listing *now)
 {
-	const char *a = old->source_names.data, *b = now->source_names.data;
+	const char *a = old->names.data, *b = now->names.data;
 	size_t left = old->source_count, right = now->source_count;
 
 	while (left > 0) {
@@ -393,36 +406,29 @@ static int list(struct view *view, struct node *dir, const char *dir_path, struc
 		struct task *task, struct listing **ret, bool *ret_changed)
 {
 	CLEANUP(buf) struct buf names = BUF_INIT;
-	CLEANUP(free) size_t *offsets = NULL;
 	struct listing *listing = NULL, *old;
 	struct timespec now;
 	size_t count = 0;
 	bool changed;
 	int rc;
 
-	rc = source_list(dir->fd, &names, &count);
+	rc = source_list(dir->directory->fd, &names, &count);
 	if (rc == 0 && !state->spread)
 		rc = spread(view, dir, dir_path, &names, count, state, task);
 	if (rc != 0)
 		return rc;
 	listing = calloc(1, sizeof(*listing));
-	offsets = calloc(count + 1, sizeof(*offsets));
-	if (listing == NULL || offsets == NULL) {
-		free(listing);
+	if (listing == NULL)
 		return -ENOMEM;
-	}
 	atomic_init(&listing->refs, 2); // the node's and the caller's
 	listing->entries = calloc(count + 1, sizeof(*listing->entries));
-	rc = listing->entries == NULL ? -ENOMEM
-				      : fill(view, dir, dir_path, &names, count, task, listing, offsets);
+	rc = listing->entries == NULL ? -ENOMEM : fill(view, dir, dir_path, &names, count, task, listing);
 	if (rc != 0) {
 		atomic_store(&listing->refs, 1);
 		listing_unref(listing);
 		return rc;
 	}
-	for (size_t i = 0; i < listing->count; i++)
-		listing->entries[i].name = listing->names.data + offsets[i];
-	listing->source_names = names;
+	listing->names = names;
 	listing->source_count = count;
 	names = BUF_INIT;
 
@@ -468,12 +474,12 @@ static int directory_attributes(struct view *view, struct node *node, struct sta
 	struct stat st;
 	int rc;
 
-	rc = source_stat(node->fd, &st);
+	rc = source_stat(node->directory->fd, &st);
 	if (rc < 0)
 		return rc;
 	identity = identity_of(&st);
 	if (!node_directories(view->store, node, &identity, &directories)) {
-		rc = source_count_directories(view->context.source, node->fd, &directories);
+		rc = source_count_directories(view->context.source, node->directory->fd, &directories);
 		if (rc == -EACCES)
 			directories = 0;
 		else if (rc < 0)
@@ -502,13 +508,11 @@ int view_attributes(struct view *view, struct node *node, struct stat *ret)
 			return rc;
 		break;
 	case NODE_FILE:
-		st = node->snapshot->st;
-		st.st_size = (off_t)node->snapshot->size;
-		st.st_blocks = (st.st_size + 511) / 512;
+		snapshot_stat(node->snapshot, &st);
 		break;
 	case NODE_LINK:
-		st = node->st;
-		st.st_size = (off_t)strlen(node->target);
+		st = node->link->st;
+		st.st_size = (off_t)strlen(node->link->target);
 		break;
 	}
 	st.st_ino = node->ino;
@@ -519,21 +523,16 @@ int view_attributes(struct view *view, struct node *node, struct stat *ret)
 	return 0;
 }
 
-int view_body(struct view *view, struct node *node, struct body **ret)
+// Builds the snapshot of a known file again, for its body. -ESTALE when it is not the same any more.
+static int rebuild(struct view *view, const struct node *node, struct body **ret)
 {
 	CLEANUP(snapshot) struct snapshot *again = NULL;
-	CLEANUP(free) char *path = NULL;
-	CLEANUP(buf) struct buf data = BUF_INIT;
+	struct body_request body = { .wanted = BODY_WANTED };
+	CLEANUP(free) char *path = node_path(view->store, node);
 	CLEANUP(fd) int fd = -1;
-	struct body *body = node_body(view->store, node);
 	char *slash;
 	int rc;
 
-	if (body != NULL) {
-		*ret = body;
-		return 0;
-	}
-	path = node_path(view->store, node);
 	if (path == NULL)
 		return -ENOMEM;
 	slash = strrchr(path, '/');
@@ -545,16 +544,46 @@ int view_body(struct view *view, struct node *node, struct body **ret)
 			return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? -EIO : -ESTALE;
 	}
 	rc = snapshot_build(&view->context, slash == NULL ? view->context.source->root_fd : fd,
-			    slash == NULL ? path : slash + 1, path, &again, &data);
+			    slash == NULL ? path : slash + 1, path, &again, &body);
 	if (rc < 0)
 		return rc;
 	ledger_count_scan(view->ledger);
-	if (verdict_hides(again->verdict) || !identity_equal(&again->identity, &node->identity) ||
-	    again->size != node->snapshot->size || strcmp(again->hash, node->snapshot->hash) != 0)
+	if (body.body == NULL)
+		return body.error < 0 || again->passing ? -EIO : -ESTALE;
+	if (!identity_equal(&again->identity, &node->snapshot->identity) ||
+	    again->size != node->snapshot->size ||
+	    !digest_equal(&again->hashes.digest, &node->snapshot->hashes.digest)) {
+		body_unref(body.body);
 		return -ESTALE;
-	body = node_set_body(view->store, node, &data);
-	if (body == NULL)
-		return -ENOMEM;
-	*ret = body;
+	}
+	*ret = cache_add(view->cache, body.body);
 	return 0;
+}
+
+struct body *view_find_body(struct view *view, const struct node *node)
+{
+	return cache_find(view->cache, &node->snapshot->hashes.digest, node->snapshot->size);
+}
+
+int view_body(struct view *view, struct node *node, struct task *task, struct body **ret)
+{
+	struct body *body = view_find_body(view, node);
+	int rc;
+
+	if (body != NULL) {
+		*ret = body;
+		return 0;
+	}
+	rc = store_claim_again(view->store, node, task);
+	if (rc == STORE_PARKED)
+		return VIEW_PARKED;
+	if (rc < 0)
+		return rc;
+	// Somebody may have been faster between the look and the claim.
+	body = view_find_body(view, node);
+	rc = body == NULL ? rebuild(view, node, &body) : 0;
+	store_abandon(view->store, &node->snapshot->identity, node->variant);
+	if (rc == 0)
+		*ret = body;
+	return rc;
 }

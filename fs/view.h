@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "fs/audit.h"
+#include "fs/cache.h"
 #include "fs/ledger.h"
 #include "fs/pool.h"
 #include "fs/snapshot.h"
@@ -18,6 +19,7 @@
 struct view {
 	struct snapshot_context context;
 	struct store *store;
+	struct cache *cache;
 	struct pool *pool;
 	struct ledger *ledger;
 	struct audit *audit;
@@ -51,8 +53,11 @@ int view_record_unlisted(struct view *view, const char *path, int code);
 // As shown; for a directory this looks at the source.
 int view_attributes(struct view *view, struct node *node, struct stat *ret);
 
-// The served bytes with a reference; rebuilt from the source when they were dropped. -ESTALE when that is no longer the same.
-int view_body(struct view *view, struct node *node, struct body **ret);
+// The served bytes with a reference; NULL when they were dropped.
+struct body *view_find_body(struct view *view, const struct node *node);
+// The same; rebuilt from the source, once for all who ask, when they were dropped. VIEW_PARKED;
+// -ESTALE when the source is no longer the same; -EIO when there is no room for them.
+int view_body(struct view *view, struct node *node, struct task *task, struct body **ret);
 
 // Walks the whole source behind all other work, so that the owner sees what is hidden. Ends by ledger_set_indexed().
 int view_index(struct view *view);

@@ -45,7 +45,7 @@ static int get_verdict(struct view *view, const struct node *node, const struct 
 {
 	(void)view;
 	(void)listing;
-	return buf_append_string(ret, verdict_name(node->snapshot->verdict));
+	return buf_append_string(ret, verdict_name((enum verdict)node->snapshot->verdict));
 }
 
 static int get_class(struct view *view, const struct node *node, const struct listing *listing,
@@ -53,13 +53,13 @@ static int get_class(struct view *view, const struct node *node, const struct li
 {
 	(void)view;
 	(void)listing;
-	return buf_append_string(ret, file_class_name(node->snapshot->report.cls));
+	return buf_append_string(ret, file_class_name((enum file_class)node->snapshot->cls));
 }
 
 static int get_rules(struct view *view, const struct node *node, const struct listing *listing,
 		     struct buf *ret)
 {
-	const struct findings *findings = &node->snapshot->report.findings;
+	const struct findings *findings = snapshot_findings(node->snapshot);
 	const struct scanner *scanner = view->context.scanner;
 	const size_t count = scanner_rule_count(scanner);
 	CLEANUP(free) char *seen = calloc(count + 1, 1);
@@ -83,7 +83,7 @@ static int get_rules(struct view *view, const struct node *node, const struct li
 static int get_findings(struct view *view, const struct node *node, const struct listing *listing,
 			struct buf *ret)
 {
-	const struct findings *findings = &node->snapshot->report.findings;
+	const struct findings *findings = snapshot_findings(node->snapshot);
 	CLEANUP(buf) struct buf element = BUF_INIT;
 	struct json_stream json = { .matched = NULL };
 	struct array array = { .buf = ret };
@@ -104,7 +104,7 @@ static int get_findings(struct view *view, const struct node *node, const struct
 static int get_notices(struct view *view, const struct node *node, const struct listing *listing,
 		       struct buf *ret)
 {
-	json_t *notices = json_notices(&node->snapshot->report.notices); // few: one a code
+	json_t *notices = json_notices(snapshot_notices(node->snapshot)); // few: one a code
 	CLEANUP(buf) struct buf element = BUF_INIT;
 	struct array array = { .buf = ret };
 	int rc = notices == NULL ? -ENOMEM : buf_append_byte(ret, '[');
@@ -126,7 +126,8 @@ static int get_notices(struct view *view, const struct node *node, const struct 
 static int get_sanitize(struct view *view, const struct node *node, const struct listing *listing,
 			struct buf *ret)
 {
-	json_t *value = json_sanitize(&node->snapshot->report.stats);
+	const struct report report = snapshot_report(node->snapshot);
+	json_t *value = json_sanitize(&report.stats);
 	int rc = value == NULL ? -ENOMEM : json_append(ret, value, false);
 
 	(void)view;
@@ -138,9 +139,12 @@ static int get_sanitize(struct view *view, const struct node *node, const struct
 static int get_hash(struct view *view, const struct node *node, const struct listing *listing,
 		    struct buf *ret)
 {
+	char text[HASH_TEXT_SIZE];
+
 	(void)view;
 	(void)listing;
-	return buf_append_string(ret, node->snapshot->hash);
+	hash_print(node->snapshot->hashes.plain, text);
+	return buf_append_string(ret, text);
 }
 
 static int get_ruleset(struct view *view, const struct node *node, const struct listing *listing,
@@ -156,7 +160,7 @@ static int get_tools(struct view *view, const struct node *node, const struct li
 {
 	(void)view;
 	(void)listing;
-	return buf_append_string(ret, node->snapshot->tools);
+	return buf_append_string(ret, node->snapshot->skill->tools);
 }
 
 static int get_hidden(struct view *view, const struct node *node, const struct listing *listing,
@@ -207,7 +211,7 @@ static const struct attribute {
 
 static bool has(const struct node *node, const struct attribute *attribute)
 {
-	return attribute->kind == node->kind && (!attribute->manifest_only || node->snapshot->tools != NULL);
+	return attribute->kind == node->kind && (!attribute->manifest_only || node->snapshot->skill != NULL);
 }
 
 static const struct attribute *find(const struct node *node, const char *name)

@@ -76,6 +76,19 @@ void buf_clear(struct buf *buf)
 		buf->data[0] = '\0';
 }
 
+void buf_fit(struct buf *buf)
+{
+	char *data;
+
+	if (buf->cap <= buf->len + buf->len / 8 + 64)
+		return;
+	data = realloc(buf->data, buf->len + 1);
+	if (data == NULL)
+		return;
+	buf->data = data;
+	buf->cap = buf->len + 1;
+}
+
 void buf_release(struct buf *buf)
 {
 	free(buf->data);

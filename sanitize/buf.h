@@ -26,6 +26,7 @@ int buf_append_string(struct buf *buf, const char *text);
 int buf_append_byte(struct buf *buf, unsigned char byte);
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_clear(struct buf *buf);   // keeps the memory
+void buf_fit(struct buf *buf);     // gives back what is reserved and not used, when that is worth it
 void buf_release(struct buf *buf); // back to BUF_INIT
 // The bytes, NUL-terminated, never NULL but on -ENOMEM; the caller frees. The buffer is empty afterwards.
 char *buf_detach(struct buf *buf);

@@ -24,7 +24,7 @@ struct policy_options {
 
 struct skill {
 	struct snapshot_context context;
-	struct buf body;
+	struct body *body;
 	bool found; // a SKILL.md was read
 	bool error; // it could not be scanned
 	char *name; // of its folder
@@ -108,8 +108,9 @@ static int read_skill(const char *path, const struct config *config, const struc
 	if (rc == 0 && (!skill.found || skill.error))
 		rc = error_set(error, -EIO, "%s: could not be scanned; skillfs scan says why", file.data);
 	if (rc == 0)
-		rc = manifest_parse(skill.body.data == NULL ? "" : skill.body.data, skill.body.len, ret);
-	buf_release(&skill.body);
+		rc = manifest_parse(skill.body == NULL || skill.body->size == 0 ? "" : skill.body->data.data,
+				    skill.body == NULL ? 0 : skill.body->size, ret);
+	body_unref(skill.body);
 	scanner_free(scanner);
 	if (rc == 0)
 		*ret_name = take(name);

@@ -26,7 +26,7 @@ struct sanitize_options {
 struct sanitized {
 	const struct snapshot_context *context;
 	struct snapshot *snapshot;
-	struct buf body;
+	struct body *body;
 };
 
 static int build_entry(const struct source_entry *entry, void *opaque)
@@ -63,7 +63,9 @@ static int from_stdin(const struct sanitize_options *options, const struct snaps
 		.has_class = true,
 		.cls = options->cls,
 	};
+	const struct digest none = { 0, 0 };
 	struct report report;
+	enum verdict verdict;
 	int rc = command_read(
 		"-", mount->max_file_size < BUF_MAX ? (size_t)mount->max_file_size : BUF_MAX - 1, &data);
 
@@ -77,20 +79,17 @@ static int from_stdin(const struct sanitize_options *options, const struct snaps
 		     &report);
 	if (rc < 0)
 		return rc;
-	ret->snapshot = calloc(1, sizeof(*ret->snapshot));
-	if (ret->snapshot == NULL) {
-		report_release(&report);
-		return -ENOMEM;
+	verdict = verdict_decide(context->config, context->agent, &report);
+	if (!report.verbatim) {
+		buf_release(&data);
+		data = report.body;
+		report.body = BUF_INIT;
 	}
-	ret->snapshot->refs = 1;
-	ret->snapshot->report = report;
-	ret->snapshot->verdict = verdict_decide(context->config, context->agent, &ret->snapshot->report);
-	ret->body = report.verbatim ? data : report.body;
-	if (report.verbatim)
-		data = BUF_INIT;
-	else
-		ret->snapshot->report.body = BUF_INIT;
-	return 0;
+	rc = snapshot_of_report(verdict, &report, &ret->snapshot);
+	if (rc < 0)
+		return rc;
+	ret->body = body_new(&data, &none);
+	return ret->body == NULL ? -ENOMEM : 0;
 }
 
 // On a mount this file would not be there; the reader of the filter's output should know.
@@ -122,7 +121,8 @@ static int print_report(const struct sanitize_stats *stats)
 static int print_sanitized(const struct sanitize_options *options, const struct agent_config *agent,
 			   const struct sanitized *sanitized)
 {
-	const struct report *report = &sanitized->snapshot->report;
+	const struct report shown = snapshot_report(sanitized->snapshot), *report = &shown;
+	const struct body *body = sanitized->body;
 	const char *name = strcmp(options->path, "-") == 0 ? "standard input" : options->path;
 	const char *why = "could not be scanned to the end", *detail = NULL;
 
@@ -144,8 +144,7 @@ static int print_sanitized(const struct sanitize_options *options, const struct 
 	}
 	if (!options->report)
 		say_hidden(name, agent, report);
-	if (sanitized->body.len > 0 &&
-	    fwrite(sanitized->body.data, 1, sanitized->body.len, stdout) != sanitized->body.len)
+	if (body != NULL && body->size > 0 && fwrite(body->data.data, 1, body->size, stdout) != body->size)
 		return EXIT_USAGE;
 	return EXIT_OK;
 }
@@ -185,7 +184,7 @@ static int run_sanitize(const struct sanitize_options *options)
 	else
 		code = print_sanitized(options, agent, &sanitized);
 	snapshot_unref(sanitized.snapshot);
-	buf_release(&sanitized.body);
+	body_unref(sanitized.body);
 	scanner_free(scanner);
 	return code;
 }

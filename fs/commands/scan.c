@@ -44,8 +44,8 @@ static enum severity worst_of(const struct snapshot *snapshot)
 {
 	enum severity worst = snapshot->verdict == VERDICT_ERROR ? SEVERITY_CRITICAL : SEVERITY_OFF;
 
-	for (size_t i = 0; i < snapshot->report.findings.count; i++) {
-		const struct finding *finding = &snapshot->report.findings.items[i];
+	for (size_t i = 0; i < snapshot_findings(snapshot)->count; i++) {
+		const struct finding *finding = &snapshot_findings(snapshot)->items[i];
 
 		if (!finding->approved && finding->severity > worst)
 			worst = finding->severity;
@@ -106,7 +106,7 @@ static void read_source(struct scan_run *run, const struct source_entry *entry,
 	buf_clear(&run->source);
 	if (fd < 0 || source_stat(fd, &st) < 0)
 		return;
-	if (snapshot->report.cls == CLASS_BINARY && st.st_size > (off_t)INSPECT_WHOLE)
+	if (snapshot->cls == CLASS_BINARY && st.st_size > (off_t)INSPECT_WHOLE)
 		return;
 	identity = identity_of(&st);
 	if (!identity_equal(&identity, &snapshot->identity) || st.st_size < 0 ||
@@ -152,7 +152,7 @@ static int scan_entry(const struct source_entry *entry, void *opaque)
 	if (worst > run->worst)
 		run->worst = worst;
 	buf_clear(&run->source);
-	if (rc == 0 && run->writer.format->needs_source && snapshot->report.findings.count > 0)
+	if (rc == 0 && run->writer.format->needs_source && snapshot_findings(snapshot)->count > 0)
 		read_source(run, entry, snapshot);
 	if (rc == 0 && isatty(STDOUT_FILENO))
 		progress_clear(run);
@@ -214,7 +214,8 @@ static int scan_stdin(struct scan_run *run, const struct scan_options *options, 
 		.has_class = true,
 		.cls = options->has_class ? options->cls : CLASS_PROSE,
 	};
-	struct snapshot snapshot = { .verdict = VERDICT_ERROR };
+	CLEANUP(snapshot) struct snapshot *snapshot = NULL;
+	struct report report;
 	int rc =
 		command_read("-", mount->max_file_size < BUF_MAX ? (size_t)mount->max_file_size : BUF_MAX - 1,
 			     &run->source);
@@ -224,18 +225,19 @@ static int scan_stdin(struct scan_run *run, const struct scan_options *options, 
 	inspection.budget = &budget.budget;
 	inspection.budget_text = budget.limit;
 	if (rc == 0)
-		rc = inspect(run->context.scanner, &inspection, "-", data, run->source.len, &snapshot.report);
+		rc = inspect(run->context.scanner, &inspection, "-", data, run->source.len, &report);
 	if (rc < 0) {
 		command_errorf("standard input", "%s",
 			       rc == -EFBIG ? "larger than mount.maxFileSize: not scanned" : strerror(-rc));
 		*ret_code = EXIT_USAGE;
 		return 0;
 	}
-	snapshot.verdict = verdict_decide(run->context.config, run->context.agent, &snapshot.report);
-	run->worst = worst_of(&snapshot);
-	rc = scan_body(&run->writer, &snapshot, data, run->source.len);
-	report_release(&snapshot.report);
-	return rc;
+	rc = snapshot_of_report(verdict_decide(run->context.config, run->context.agent, &report), &report,
+				&snapshot);
+	if (rc < 0)
+		return rc;
+	run->worst = worst_of(snapshot);
+	return scan_body(&run->writer, snapshot, data, run->source.len);
 }
 
 static int run_scan(const struct scan_options *options, char **paths)

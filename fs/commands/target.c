@@ -44,14 +44,20 @@ void target_close(struct target *target)
 }
 
 int target_snapshot(const struct snapshot_context *context, const struct source_entry *entry,
-		    struct snapshot **ret, struct buf *ret_body)
+		    struct snapshot **ret, struct body **ret_body)
 {
+	struct body_request body = { .wanted = ret_body == NULL ? BODY_NONE : BODY_WANTED };
+	int rc;
+
 	*ret = NULL;
-	if (entry->kind == ENTRY_FILE)
-		return snapshot_build(context, entry->dir_fd, entry->name, entry->path, ret, ret_body);
-	if (!entry_kind_hidden(entry->kind))
-		return 0;
-	return snapshot_build_hidden(entry->kind, entry->path, entry->st, entry->target, ret);
+	if (entry->kind != ENTRY_FILE)
+		return entry_kind_hidden(entry->kind)
+			       ? snapshot_build_hidden(entry->kind, entry->st, entry->target, ret)
+			       : 0;
+	rc = snapshot_build(context, entry->dir_fd, entry->name, entry->path, ret, &body);
+	if (rc == 0 && ret_body != NULL)
+		*ret_body = body.body;
+	return rc < 0 ? rc : body.error;
 }
 
 int target_walk(const struct target *target, int (*visit)(const struct source_entry *entry, void *context),

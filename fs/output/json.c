@@ -135,16 +135,17 @@ static json_t *hex_value(const char *text)
 
 json_t *json_file(const char *path, const struct snapshot *snapshot)
 {
-	const struct report *report = &snapshot->report;
+	const struct report report = snapshot_report(snapshot);
 	json_t *object = json_object();
 
 	return finish(object, put(object, "path", json_text(path)) &&
 				      (is_utf8(path) || put(object, "pathBytes", hex_value(path))) &&
-				      put(object, "class", json_text(file_class_name(report->cls))) &&
-				      put(object, "verdict", json_text(verdict_name(snapshot->verdict))) &&
+				      put(object, "class", json_text(file_class_name(report.cls))) &&
+				      put(object, "verdict",
+					  json_text(verdict_name((enum verdict)snapshot->verdict))) &&
 				      put(object, "findings", json_array()) &&
-				      put(object, "notices", json_notices(&report->notices)) &&
-				      put(object, "sanitize", json_sanitize(&report->stats)));
+				      put(object, "notices", json_notices(&report.notices)) &&
+				      put(object, "sanitize", json_sanitize(&report.stats)));
 }
 
 static json_t *json_excluded(const struct excluded_tool *excluded)

@@ -23,7 +23,7 @@ static int put_json(struct scan_writer *writer, json_t *value, bool line)
 // Takes the reference of `frame`, where the findings belong.
 static int put_file(struct scan_writer *writer, json_t *frame, const struct snapshot *snapshot, bool line)
 {
-	int rc = json_stream_findings(&writer->json, &writer->out, frame, &snapshot->report.findings, line);
+	int rc = json_stream_findings(&writer->json, &writer->out, frame, snapshot_findings(snapshot), line);
 
 	return rc < 0 ? rc : put(writer);
 }
@@ -85,15 +85,14 @@ static int json_end(struct scan_writer *writer)
 static int json_body(struct scan_writer *writer, const struct snapshot *snapshot, const char *source,
 		     size_t len)
 {
-	const struct report *report = &snapshot->report;
-	bool clean = report->findings.count == 0 && snapshot->verdict != VERDICT_ERROR;
+	bool clean = snapshot_findings(snapshot)->count == 0 && snapshot->verdict != VERDICT_ERROR;
 
 	(void)source;
 	(void)len;
 	return put_file(writer,
 			json_pack("{s:b, s:s, s:[], s:o}", "clean", clean, "verdict",
-				  verdict_name(snapshot->verdict), "findings", "notices",
-				  json_notices(&report->notices)),
+				  verdict_name((enum verdict)snapshot->verdict), "findings", "notices",
+				  json_notices(snapshot_notices(snapshot))),
 			snapshot, true);
 }
 
@@ -108,8 +107,9 @@ static int jsonl_file(struct scan_writer *writer, const char *path, const struct
 static int text_one(struct scan_writer *writer, const char *path, const struct snapshot *snapshot,
 		    const char *source, size_t len)
 {
-	int rc = text_file(&writer->out, &writer->style, path, &snapshot->report, snapshot->verdict, source,
-			   len);
+	const struct report report = snapshot_report(snapshot);
+	int rc = text_file(&writer->out, &writer->style, path, &report, (enum verdict)snapshot->verdict,
+			   source, len);
 
 	return rc < 0 ? rc : put(writer);
 }
@@ -143,7 +143,8 @@ static int text_body(struct scan_writer *writer, const struct snapshot *snapshot
 	int rc = text_one(writer, STANDARD_INPUT, snapshot, source, len);
 
 	if (rc == 0)
-		rc = buf_printf(&writer->line, "%s: %s\n", STANDARD_INPUT, verdict_name(snapshot->verdict));
+		rc = buf_printf(&writer->line, "%s: %s\n", STANDARD_INPUT,
+				verdict_name((enum verdict)snapshot->verdict));
 	return rc < 0 ? rc : put(writer);
 }
 
@@ -219,10 +220,10 @@ int scan_file(struct scan_writer *writer, const char *path, const struct snapsho
 		summary->skills++;
 	if (verdict_hides(snapshot->verdict))
 		summary->hidden++;
-	if (snapshot->verdict == VERDICT_CLEAN && has_routine_notice(&snapshot->report.notices))
+	if (snapshot->verdict == VERDICT_CLEAN && has_routine_notice(snapshot_notices(snapshot)))
 		summary->noted++;
-	for (size_t i = 0; i < snapshot->report.findings.count; i++)
-		count_finding(writer, &snapshot->report.findings.items[i]);
+	for (size_t i = 0; i < snapshot_findings(snapshot)->count; i++)
+		count_finding(writer, &snapshot_findings(snapshot)->items[i]);
 	return writer->format->file(writer, path, snapshot, source, len);
 }
 

@@ -33,10 +33,11 @@ static int cold_pass(void *state, const struct corpus *corpus, struct tally *ret
 	(void)corpus;
 	for (size_t i = 0; i < cold->count; i++) {
 		CLEANUP(snapshot) struct snapshot *snapshot = NULL;
-		CLEANUP(buf) struct buf body = BUF_INIT;
+		struct body_request body = { .wanted = BODY_WANTED };
 		int rc = snapshot_build(&cold->context, cold->dir_fd, cold->names[i], cold->names[i],
 					&snapshot, &body);
 
+		body_unref(body.body);
 		if (rc < 0)
 			return rc;
 		if (snapshot->verdict == VERDICT_ERROR)

@@ -205,12 +205,12 @@ static void snapshot_gives_scan_reject_and_load(void **state)
 	CLEANUP(buf) struct buf tail = BUF_INIT;
 	static const char *const events[] = { "skill.scan", "skill.prompt.load", "skill.scan.reject",
 					      "skill.scan" };
-	struct snapshot snapshot = { .verdict = VERDICT_CLEAN, .hash = "xxh3:0", .size = 12 };
+	struct report report = { .stats = { .html_comments_stripped = 2 } };
+	struct snapshot snapshot = { .verdict = VERDICT_CLEAN, .size = 12, .report = &report };
 	struct audit *audit;
 	json_t *value;
 
 	(void)state;
-	snapshot.report.stats.html_comments_stripped = 2;
 	assert_int_equal(audit_open(NULL, &audit, NULL), 0);
 	audit_snapshot(audit, "a/SKILL.md", &snapshot);
 	snapshot.verdict = VERDICT_CRITICAL;

@@ -39,21 +39,28 @@ static void ignore_check(void *context, uint32_t id, bool outside)
 	(void)outside;
 }
 
-static struct snapshot *make_snapshot(const char *path, enum verdict verdict)
+static struct snapshot *make_snapshot(enum verdict verdict, struct report *report)
 {
-	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+	struct report nothing = { .verbatim = true };
+	struct snapshot *snapshot;
 
-	assert_non_null(snapshot);
-	atomic_init(&snapshot->refs, 1);
-	snapshot->path = strdup(path);
-	snapshot->verdict = verdict;
-	snapshot->st.st_mode = S_IFREG | 0644;
+	assert_int_equal(snapshot_of_report(verdict, report == NULL ? &nothing : report, &snapshot), 0);
 	return snapshot;
 }
 
-static void put(struct fixture *fixture, struct snapshot *snapshot)
+static struct snapshot *make_skill(enum restriction_kind kind)
 {
-	(void)ledger_set(fixture->daemon.ledger, snapshot->path, snapshot);
+	struct snapshot *snapshot = make_snapshot(VERDICT_CLEAN, NULL);
+
+	snapshot->skill = calloc(1, sizeof(*snapshot->skill));
+	assert_non_null(snapshot->skill);
+	snapshot->skill->restriction.kind = kind;
+	return snapshot;
+}
+
+static void put(struct fixture *fixture, const char *path, struct snapshot *snapshot)
+{
+	(void)ledger_set(fixture->daemon.ledger, path, snapshot);
 	snapshot_unref(snapshot);
 }
 
@@ -203,9 +210,9 @@ static void inode_numbers_are_unique_and_lead_back(void **state)
 	struct tree_node root = tree_root();
 	struct job_record *record;
 
-	put(fixture, make_snapshot("a/SKILL.md", VERDICT_CLEAN));
-	put(fixture, make_snapshot("a/b/SKILL.md", VERDICT_CLEAN));
-	put(fixture, make_snapshot("SKILL.md", VERDICT_CLEAN));
+	put(fixture, "a/SKILL.md", make_skill(RESTRICTION_NONE));
+	put(fixture, "a/b/SKILL.md", make_skill(RESTRICTION_NONE));
+	put(fixture, "SKILL.md", make_skill(RESTRICTION_NONE));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(jobs_submit(fixture->jobs, "helper", &caller, "ls", 2, &record), 0);
 		job_record_unref(fixture->jobs, record);
@@ -220,7 +227,7 @@ static void stale_numbers_are_not_found(void **state)
 	struct tree_node node;
 	uint64_t ino;
 
-	put(fixture, make_snapshot("a/SKILL.md", VERDICT_CLEAN));
+	put(fixture, "a/SKILL.md", make_skill(RESTRICTION_NONE));
 	assert_int_equal(walk(fixture, "agents/default/skills/a/tools", &node), 0);
 	ino = tree_ino(&node);
 	assert_true(tree_find(fixture->tree, ino, &node));
@@ -237,8 +244,8 @@ static void nested_skill_is_one_name(void **state)
 	struct fixture *fixture = *state;
 	struct tree_node node;
 
-	put(fixture, make_snapshot("a/b%c/SKILL.md", VERDICT_CLEAN));
-	put(fixture, make_snapshot("SKILL.md", VERDICT_CLEAN));
+	put(fixture, "a/b%c/SKILL.md", make_skill(RESTRICTION_NONE));
+	put(fixture, "SKILL.md", make_skill(RESTRICTION_NONE));
 	assert_int_equal(walk(fixture, "agents/default/skills/a%2Fb%25c/tools", &node), 0);
 	assert_int_equal(walk(fixture, "agents/default/skills/%2E/tools", &node), 0);
 	assert_int_equal(walk(fixture, "agents/default/skills/a%2fb%25c", &node), -ENOENT);
@@ -254,15 +261,12 @@ static void tools_follow_policy_and_skill(void **state)
 	CLEANUP(buf) struct buf locked = BUF_INIT;
 	CLEANUP(buf) struct buf skill = BUF_INIT;
 	CLEANUP(buf) struct buf unreadable = BUF_INIT;
-	struct snapshot *snapshot = make_snapshot("a/SKILL.md", VERDICT_CLEAN);
+	struct snapshot *snapshot = make_skill(RESTRICTION_LIST);
 
-	snapshot->restriction.kind = RESTRICTION_LIST;
-	assert_int_equal(strv_add(&snapshot->restriction.tools, "read"), 0);
-	assert_int_equal(strv_add(&snapshot->restriction.tools, "exec"), 0);
-	put(fixture, snapshot);
-	snapshot = make_snapshot("b/SKILL.md", VERDICT_CLEAN);
-	snapshot->restriction.kind = RESTRICTION_UNREADABLE;
-	put(fixture, snapshot);
+	assert_int_equal(strv_add(&snapshot->skill->restriction.tools, "read"), 0);
+	assert_int_equal(strv_add(&snapshot->skill->restriction.tools, "exec"), 0);
+	put(fixture, "a/SKILL.md", snapshot);
+	put(fixture, "b/SKILL.md", make_skill(RESTRICTION_UNREADABLE));
 	render(fixture, "agents/helper/tools", &agent);
 	render(fixture, "agents/locked/tools", &locked);
 	render(fixture, "agents/helper/skills/a/tools", &skill);
@@ -277,16 +281,15 @@ static void quarantine_says_why(void **state)
 {
 	struct fixture *fixture = *state;
 	CLEANUP(buf) struct buf text = BUF_INIT;
-	struct snapshot *snapshot = make_snapshot("a/evil.md", VERDICT_CRITICAL);
+	struct report evil = { .cls = CLASS_PROSE }, huge = { .cls = CLASS_BINARY };
 	struct finding finding = { .rule = &rules[0], .severity = SEVERITY_CRITICAL, .line = 7 };
 	json_t *value;
 
-	assert_int_equal(findings_add(&snapshot->report.findings, &finding, "x", 1), 0);
-	put(fixture, snapshot);
-	snapshot = make_snapshot("a/huge.bin", VERDICT_ERROR);
-	assert_int_equal(notices_add(&snapshot->report.notices, NOTICE_FS_TOO_LARGE, 1, 0, NULL), 0);
-	put(fixture, snapshot);
-	put(fixture, make_snapshot("a/fine.md", VERDICT_CLEAN));
+	assert_int_equal(findings_add(&evil.findings, &finding, "x", 1), 0);
+	put(fixture, "a/evil.md", make_snapshot(VERDICT_CRITICAL, &evil));
+	assert_int_equal(notices_add(&huge.notices, NOTICE_FS_TOO_LARGE, 1, 0, NULL), 0);
+	put(fixture, "a/huge.bin", make_snapshot(VERDICT_ERROR, &huge));
+	put(fixture, "a/fine.md", make_snapshot(VERDICT_CLEAN, NULL));
 	render(fixture, "quarantine", &text);
 	value = json_loadb(text.data, strcspn(text.data, "\n"), 0, NULL);
 	assert_non_null(strstr(json_string_value(json_object_get(value, "reason")), rules[0].id));

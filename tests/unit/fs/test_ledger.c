@@ -16,11 +16,13 @@ static struct snapshot *make(const char *path, enum entry_kind kind, enum verdic
 	struct stat st = { .st_ino = 7 };
 	struct snapshot *snapshot;
 
-	assert_int_equal(snapshot_build_hidden(kind, path, &st, NULL, &snapshot), 0);
+	assert_int_equal(snapshot_build_hidden(kind, &st, NULL, &snapshot), 0);
 	snapshot->special = kind != ENTRY_FILE;
-	snapshot->verdict = verdict;
+	snapshot->verdict = (uint8_t)verdict;
 	if (verdict == VERDICT_CLEAN)
-		notices_release(&snapshot->report.notices);
+		notices_release(&snapshot->report->notices);
+	if (!verdict_hides(verdict) && strstr(path, SKILL_MANIFEST) != NULL)
+		snapshot->skill = calloc(1, sizeof(*snapshot->skill));
 	return snapshot;
 }
 

@@ -196,7 +196,8 @@ static void sanitize_has_the_promised_fields(void **state)
 
 static void file_has_the_promised_fields(void **state)
 {
-	struct snapshot snapshot = { .verdict = VERDICT_CLEAN, .report = { .cls = CLASS_CODE } };
+	struct report report = { .cls = CLASS_CODE };
+	struct snapshot snapshot = { .verdict = VERDICT_CLEAN, .report = &report };
 
 	(void)state;
 	assert_dumps(
@@ -209,7 +210,8 @@ static void file_has_the_promised_fields(void **state)
 
 static void file_with_a_path_that_is_no_utf8_has_its_bytes_in_hex(void **state)
 {
-	struct snapshot snapshot = { .verdict = VERDICT_ERROR, .report = { .cls = CLASS_PROSE } };
+	struct report report = { .cls = CLASS_PROSE };
+	struct snapshot snapshot = { .verdict = VERDICT_ERROR, .report = &report };
 	json_t *value = json_file("a\xff/\xc3\xa9", &snapshot);
 
 	(void)state;

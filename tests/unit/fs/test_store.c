@@ -24,7 +24,7 @@ static int setup(void **state)
 
 	assert_non_null(fixture);
 	assert_int_equal(pool_new(&fixture->pool), 0);
-	assert_int_equal(store_new(fixture->pool, 100, 100, &fixture->store), 0);
+	assert_int_equal(store_new(fixture->pool, &fixture->store), 0);
 	assert_int_equal(store_root(fixture->store, STDIN_FILENO, &st), 0);
 	*state = fixture;
 	return 0;
@@ -45,21 +45,19 @@ static struct identity identity(uint64_t ino, int64_t size)
 	return (struct identity){ .dev = 1, .ino = ino, .size = size };
 }
 
-// Builds and publishes a file whose body is `text`.
-static struct node *publish(struct store *store, uint64_t ino, unsigned variant, const char *text)
+// Builds and publishes a file of that size.
+static struct node *publish(struct store *store, uint64_t ino, uint64_t variant, int64_t size)
 {
-	struct identity id = identity(ino, (int64_t)strlen(text));
+	struct identity id = identity(ino, size);
 	struct stat st = { .st_dev = 1, .st_ino = ino, .st_size = id.size };
-	CLEANUP(buf) struct buf body = BUF_INIT;
 	struct snapshot *snapshot;
 	struct node *node = NULL;
 
 	assert_int_equal(store_claim(store, &id, variant, NULL, &node), STORE_CLAIMED);
-	assert_int_equal(snapshot_build_hidden(ENTRY_FILE, "f", &st, NULL, &snapshot), 0);
+	assert_int_equal(snapshot_build_hidden(ENTRY_FILE, &st, NULL, &snapshot), 0);
 	snapshot->verdict = VERDICT_CLEAN;
-	snapshot->report.cls = variant == 2 ? CLASS_CODE : CLASS_PROSE;
-	assert_int_equal(buf_append_string(&body, text), 0);
-	assert_int_equal(store_publish(store, &id, variant, "f", snapshot, &body, &node), 0);
+	snapshot->cls = variant == 2 ? CLASS_CODE : CLASS_PROSE;
+	assert_int_equal(store_publish(store, &id, variant, "f", snapshot, &node), 0);
 	return node;
 }
 
@@ -67,7 +65,7 @@ static void claim_of_a_known_file_hits_the_same_node(void **state)
 {
 	struct fixture *fixture = *state;
 	struct identity id = identity(10, 3);
-	struct node *node = publish(fixture->store, 10, 1, "abc"), *again = NULL;
+	struct node *node = publish(fixture->store, 10, 1, 3), *again = NULL;
 
 	assert_int_equal(store_claim(fixture->store, &id, 1, NULL, &again), STORE_HIT);
 	assert_ptr_equal(node, again);
@@ -78,8 +76,8 @@ static void claim_of_a_known_file_hits_the_same_node(void **state)
 static void changed_file_gets_a_new_node(void **state)
 {
 	struct fixture *fixture = *state;
-	struct node *old = publish(fixture->store, 10, 1, "abc");
-	struct node *new = publish(fixture->store, 10, 1, "abcd");
+	struct node *old = publish(fixture->store, 10, 1, 3);
+	struct node *new = publish(fixture->store, 10, 1, 4);
 
 	assert_int_not_equal(old->id, new->id);
 	assert_int_equal(old->ino, new->ino);
@@ -90,8 +88,8 @@ static void changed_file_gets_a_new_node(void **state)
 static void other_class_of_one_inode_has_another_inode_number(void **state)
 {
 	struct fixture *fixture = *state;
-	struct node *prose = publish(fixture->store, 10, 1, "abc");
-	struct node *code = publish(fixture->store, 10, 2, "abc");
+	struct node *prose = publish(fixture->store, 10, 1, 3);
+	struct node *code = publish(fixture->store, 10, 2, 3);
 
 	assert_int_not_equal(prose->id, code->id);
 	assert_int_not_equal(prose->ino, code->ino);
@@ -120,7 +118,7 @@ static void forgotten_file_is_remembered_forgotten_link_is_not(void **state)
 	struct fixture *fixture = *state;
 	struct stat st = { .st_dev = 1, .st_ino = 20, .st_mode = S_IFLNK };
 	struct identity id = identity(10, 3);
-	struct node *node = publish(fixture->store, 10, 1, "abc"), *link = NULL;
+	struct node *node = publish(fixture->store, 10, 1, 3), *link = NULL;
 	uint64_t file_id = node->id, link_id;
 
 	assert_int_equal(store_link(fixture->store, &st, "l", "f", &link), 0);
@@ -134,48 +132,6 @@ static void forgotten_file_is_remembered_forgotten_link_is_not(void **state)
 	assert_null(store_get(fixture->store, link_id));
 	assert_int_equal(store_claim(fixture->store, &id, 1, NULL, &node), STORE_HIT);
 	assert_int_equal(node->id, file_id);
-	node_put(fixture->store, node);
-}
-
-static void bodies_above_the_limit_drop_the_oldest(void **state)
-{
-	struct fixture *fixture = *state;
-	char text[61];
-	struct node *first, *second, *third;
-	struct body *body;
-
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	first = publish(fixture->store, 10, 1, text);
-	second = publish(fixture->store, 11, 1, "small");
-	body = node_body(fixture->store, first); // now the youngest
-	assert_non_null(body);
-	third = publish(fixture->store, 12, 1, text); // 60 + 5 + 60: `second` and then `first` go
-	assert_null(node_body(fixture->store, second));
-	assert_null(node_body(fixture->store, first));
-	assert_int_equal(body->data.len, 60); // a reader keeps what it holds
-	body_unref(body);
-	body = node_body(fixture->store, third);
-	assert_non_null(body);
-	body_unref(body);
-	node_put(fixture->store, first);
-	node_put(fixture->store, second);
-	node_put(fixture->store, third);
-}
-
-static void body_larger_than_the_cache_stays_while_it_is_the_newest(void **state)
-{
-	struct fixture *fixture = *state;
-	char text[201];
-	struct node *node;
-	struct body *body;
-
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	node = publish(fixture->store, 10, 1, text);
-	body = node_body(fixture->store, node);
-	assert_non_null(body);
-	body_unref(body);
 	node_put(fixture->store, node);
 }
 
@@ -195,15 +151,14 @@ static void second_claim_parks_and_runs_after_publishing(void **state)
 	struct identity id = identity(10, 3);
 	struct stat st = { .st_dev = 1, .st_ino = 10, .st_size = 3 };
 	struct parked parked = { .task = { .run = run_parked } };
-	CLEANUP(buf) struct buf body = BUF_INIT;
 	struct snapshot *snapshot;
 	struct node *node = NULL;
 
 	assert_int_equal(store_claim(fixture->store, &id, 1, NULL, &node), STORE_CLAIMED);
 	assert_int_equal(store_claim(fixture->store, &id, 1, NULL, &node), STORE_BUSY);
 	assert_int_equal(store_claim(fixture->store, &id, 1, &parked.task, &node), STORE_PARKED);
-	assert_int_equal(snapshot_build_hidden(ENTRY_FILE, "f", &st, NULL, &snapshot), 0);
-	assert_int_equal(store_publish(fixture->store, &id, 1, "f", snapshot, &body, &node), 0);
+	assert_int_equal(snapshot_build_hidden(ENTRY_FILE, &st, NULL, &snapshot), 0);
+	assert_int_equal(store_publish(fixture->store, &id, 1, "f", snapshot, &node), 0);
 	node_put(fixture->store, node);
 	assert_int_equal(atomic_load(&parked.runs), 0);
 	assert_int_equal(pool_start(fixture->pool, 1), 0);
@@ -212,13 +167,32 @@ static void second_claim_parks_and_runs_after_publishing(void **state)
 	assert_int_equal(pool_new(&fixture->pool), 0);
 }
 
+static void building_a_body_again_is_claimed_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct node *node = publish(fixture->store, 10, 1, 3);
+	struct parked parked = { .task = { .run = run_parked } };
+
+	assert_int_equal(store_claim_again(fixture->store, node, NULL), STORE_CLAIMED);
+	assert_int_equal(store_claim_again(fixture->store, node, NULL), STORE_BUSY);
+	assert_int_equal(store_claim_again(fixture->store, node, &parked.task), STORE_PARKED);
+	store_abandon(fixture->store, node_identity(node), node->variant);
+	assert_int_equal(store_claim_again(fixture->store, node, NULL), STORE_CLAIMED);
+	store_abandon(fixture->store, node_identity(node), node->variant);
+	assert_int_equal(pool_start(fixture->pool, 1), 0);
+	pool_free(fixture->pool);
+	assert_int_equal(atomic_load(&parked.runs), 1);
+	assert_int_equal(pool_new(&fixture->pool), 0);
+	node_put(fixture->store, node);
+}
+
 static void thousands_of_nodes_are_found_by_id_and_identity(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t ids[9000];
 
 	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++) {
-		struct node *node = publish(fixture->store, 100 + i, 1, "x");
+		struct node *node = publish(fixture->store, 100 + i, 1, 1);
 
 		ids[i] = node->id;
 		node_put(fixture->store, node);
@@ -227,7 +201,7 @@ static void thousands_of_nodes_are_found_by_id_and_identity(void **state)
 		struct node *node = store_get(fixture->store, ids[i]);
 
 		assert_non_null(node);
-		assert_int_equal(node->identity.ino, 100 + i);
+		assert_int_equal(node_identity(node)->ino, 100 + i);
 		node_put(fixture->store, node);
 	}
 }
@@ -242,8 +216,7 @@ int main(void)
 		TEST(other_class_of_one_inode_has_another_inode_number),
 		TEST(inode_numbers_stay_below_2_to_the_53),
 		TEST(forgotten_file_is_remembered_forgotten_link_is_not),
-		TEST(bodies_above_the_limit_drop_the_oldest),
-		TEST(body_larger_than_the_cache_stays_while_it_is_the_newest),
+		TEST(building_a_body_again_is_claimed_once),
 		TEST(second_claim_parks_and_runs_after_publishing),
 		TEST(thousands_of_nodes_are_found_by_id_and_identity),
 	};
