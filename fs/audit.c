@@ -188,7 +188,7 @@ void audit_snapshot(struct audit *audit, const char *path, const struct snapshot
 	fields = json_pack("{s:o, s:s, s:s, s:I, s:o}", "path", json_text(path), "class",
 			   file_class_name((enum file_class)snapshot->cls), "verdict",
 			   verdict_name((enum verdict)snapshot->verdict), "findingCount",
-			   (json_int_t)snapshot_findings(snapshot)->count, "findings",
+			   (json_int_t)(report.findings.count + report.findings.omitted), "findings",
 			   rule_ids(snapshot_findings(snapshot)));
 	if (fields != NULL && snapshot_notices(snapshot)->count > 0)
 		(void)json_object_set_new(fields, "notices", json_notices(snapshot_notices(snapshot)));

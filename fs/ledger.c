@@ -92,16 +92,17 @@ static bool has_something_to_tell(const struct snapshot *snapshot)
 static void count(struct ledger_counts *counts, const struct entry *entry, uint64_t by)
 {
 	const struct snapshot *snapshot = entry->snapshot;
+	const struct findings *findings = snapshot_findings(snapshot);
 
 	if (!snapshot->special)
 		counts->files += by;
 	if (verdict_hides(snapshot->verdict))
 		counts->hidden += by;
-	else if (snapshot_findings(snapshot)->count > 0)
+	else if (findings->count > 0)
 		counts->warned += by;
 	if (is_skill(entry->path, snapshot))
 		counts->skills += by;
-	counts->findings += by * snapshot_findings(snapshot)->count;
+	counts->findings += by * (findings->count + findings->omitted);
 }
 
 static void grow(struct ledger *ledger)

@@ -16,6 +16,11 @@
 #define READ_TRIES 4 // the first and three more
 #define PIECE      ((size_t)256 << 10)
 
+// Findings that a mount keeps: of one file, of all before it gets scarce, and of one file then.
+#define FINDINGS_FILE   1000
+#define FINDINGS_ALL    100000
+#define FINDINGS_SCARCE 20
+
 static inline void cleanup_hash(struct hash_state **state)
 {
 	hash_free(*state);
@@ -251,10 +256,20 @@ static int hide_notice(int code, const struct mount_config *mount, const struct 
 	}
 }
 
+// How many findings all snapshots together hold, of those that were made with `few_findings` and those that were not.
+static atomic_size_t findings_held;
+
+static void keep_few_findings(struct findings *findings)
+{
+	findings_keep(findings, atomic_load(&findings_held) < FINDINGS_ALL ? FINDINGS_FILE : FINDINGS_SCARCE);
+}
+
 static void snapshot_free(struct snapshot *snapshot)
 {
-	if (snapshot->report != NULL)
+	if (snapshot->report != NULL) {
+		atomic_fetch_sub(&findings_held, snapshot->report->findings.count);
 		report_release(snapshot->report);
+	}
 	free(snapshot->report);
 	if (snapshot->skill != NULL) {
 		free(snapshot->skill->tools);
@@ -334,7 +349,7 @@ struct report snapshot_report(const struct snapshot *snapshot)
 
 const struct findings *snapshot_findings(const struct snapshot *snapshot)
 {
-	static const struct findings none = { NULL, 0, 0 };
+	static const struct findings none = { NULL, 0, 0, 0 };
 
 	return snapshot->report == NULL ? &none : &snapshot->report->findings;
 }
@@ -361,6 +376,7 @@ static int set_report(struct snapshot *snapshot, struct report *report)
 		return -ENOMEM;
 	}
 	*snapshot->report = *report;
+	atomic_fetch_add(&findings_held, report->findings.count);
 	return 0;
 }
 
@@ -503,6 +519,8 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 			rc = serve(&build, &version, snapshot, body);
 		}
 	}
+	if (context->few_findings)
+		keep_few_findings(&version.report.findings);
 	version.inspected = rc < 0; // else the report is the snapshot's
 	if (rc == 0)
 		rc = set_report(snapshot, &version.report);

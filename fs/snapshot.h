@@ -67,6 +67,7 @@ struct snapshot_context {
 	const struct config *config;
 	const struct agent_config *agent;
 	struct spool *spool; // for large bodies; NULL: all are in memory
+	bool few_findings;   // keep no more of them than a mount has memory for
 };
 
 // What is to become of the served bytes.

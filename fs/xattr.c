@@ -98,7 +98,7 @@ static int get_findings(struct view *view, const struct node *node, const struct
 			break;
 	}
 	json_stream_release(&json);
-	return rc < 0 ? rc : array_end(&array, findings->count);
+	return rc < 0 ? rc : array_end(&array, findings->count + findings->omitted);
 }
 
 static int get_notices(struct view *view, const struct node *node, const struct listing *listing,

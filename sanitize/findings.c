@@ -137,6 +137,8 @@ int context_parse(const char *text, enum context *ret)
 
 // ------------------------------------------------------------------ findings
 
+#define RULES_SEEN 64
+
 // At most `max` characters of `text`; bytes that are no UTF-8, and NUL, become U+FFFD. NULL without memory.
 static char *clip_text(const char *text, size_t len, size_t max)
 {
@@ -214,6 +216,60 @@ void findings_sort(struct findings *findings)
 		qsort(findings->items, findings->count, sizeof(*findings->items), compare_findings);
 }
 
+static void findings_fit(struct findings *findings)
+{
+	struct finding *items = reallocarray(findings->items, findings->count + 1, sizeof(*items));
+
+	if (items == NULL)
+		return;
+	findings->items = items;
+	findings->cap = findings->count + 1;
+}
+
+// Whether no finding of that rule was seen before; says no when there are too many rules to tell.
+static bool first_of_its_rule(const struct rule *rule, const struct rule *seen[static RULES_SEEN],
+			      size_t *count)
+{
+	for (size_t i = *count; i > 0; i--)
+		if (seen[i - 1] == rule)
+			return false;
+	if (*count == RULES_SEEN)
+		return false;
+	seen[(*count)++] = rule;
+	return true;
+}
+
+void findings_keep(struct findings *findings, size_t max)
+{
+	enum rank { FIRST, CRITICAL, OTHER, KEPT };
+	const struct rule *seen[RULES_SEEN];
+	CLEANUP(free) unsigned char *ranks = NULL;
+	size_t seen_count = 0, room = max, kept = 0;
+
+	if (findings->count <= max)
+		return;
+	ranks = malloc(findings->count);
+	for (size_t i = 0; ranks != NULL && i < findings->count; i++)
+		ranks[i] = first_of_its_rule(findings->items[i].rule, seen, &seen_count) ? FIRST
+			   : findings->items[i].severity == SEVERITY_CRITICAL            ? CRITICAL
+											 : OTHER;
+	for (enum rank rank = FIRST; ranks != NULL && rank < KEPT; rank++)
+		for (size_t i = 0; room > 0 && i < findings->count; i++)
+			if (ranks[i] == rank) {
+				ranks[i] = KEPT;
+				room--;
+			}
+	for (size_t i = 0; i < findings->count; i++) {
+		if (ranks == NULL ? i < max : ranks[i] == KEPT)
+			findings->items[kept++] = findings->items[i];
+		else
+			free(findings->items[i].matched_text);
+	}
+	findings->omitted += findings->count - kept;
+	findings->count = kept;
+	findings_fit(findings);
+}
+
 void findings_release(struct findings *findings)
 {
 	size_t i;
@@ -221,7 +277,7 @@ void findings_release(struct findings *findings)
 	for (i = 0; i < findings->count; i++)
 		free(findings->items[i].matched_text);
 	free(findings->items);
-	*findings = (struct findings){ NULL, 0, 0 };
+	*findings = (struct findings){ NULL, 0, 0, 0 };
 }
 
 // ------------------------------------------------------------------- notices

@@ -73,6 +73,7 @@ struct findings {
 	struct finding *items; // sorted by position, then rule order
 	size_t count;
 	size_t cap;
+	size_t omitted; // found besides, and not kept: see findings_keep()
 };
 
 struct notice {
@@ -91,6 +92,9 @@ struct notices {
 // Copies `matched`, clipping it to MATCHED_TEXT_CHARACTERS and making it valid UTF-8. 0 or -ENOMEM.
 int findings_add(struct findings *findings, const struct finding *like, const char *matched, size_t len);
 void findings_sort(struct findings *findings);
+// Lets go of all but `max`: the first of each rule and the critical ones come first, then the others in their order. The rest is
+// counted in `omitted`.
+void findings_keep(struct findings *findings, size_t max);
 void findings_release(struct findings *findings);
 
 // Adds `count` to the notice of that code when there is one, else appends. `detail` may be NULL; the first one stays.

@@ -93,7 +93,7 @@ void scan_stream_take(struct scan_stream *stream, struct findings *ret)
 {
 	findings_sort(&stream->findings);
 	*ret = stream->findings;
-	stream->findings = (struct findings){ NULL, 0, 0 };
+	stream->findings = (struct findings){ NULL, 0, 0, 0 };
 }
 
 // Scans the first `end` bytes. `next` is where in the file the next window's own matches begin, SIZE_MAX when this one

@@ -128,7 +128,15 @@ static int put_file(struct buf *buf, const json_t *file)
 
 	json_array_foreach(findings, index, item)
 	{
-		if (rc == 0)
+		const json_t *omitted = json_object_get(item, "omitted");
+		char detail[64];
+
+		(void)snprintf(detail, sizeof(detail),
+			       "%" JSON_INTEGER_FORMAT " more; skillfs scan shows all",
+			       json_integer_value(omitted));
+		if (rc == 0 && omitted != NULL)
+			rc = put_row(buf, file, "-", "-", 0, detail, DETAIL_CHARACTERS);
+		else if (rc == 0)
 			rc = put_row(buf, file, string_of(item, "ruleId"), string_of(item, "severity"),
 				     json_integer_value(json_object_get(item, "lineNumber")),
 				     string_of(item, "matchedText"), MATCH_CHARACTERS);

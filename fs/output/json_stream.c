@@ -154,6 +154,9 @@ int json_stream_findings(struct json_stream *stream, struct writer *writer, json
 		if (rc == 0)
 			rc = writer_step(writer);
 	}
+	if (rc == 0 && findings->omitted > 0)
+		rc = buf_printf(writer->text, "%s{\"omitted\":%zu}", findings->count > 0 ? "," : "",
+				findings->omitted);
 	if (rc == 0)
 		rc = buf_append_string(writer->text, tail);
 	return rc == 0 ? writer_step(writer) : rc;

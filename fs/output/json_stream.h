@@ -25,6 +25,7 @@ struct json_stream {
 // Zeroed is ready. All functions return 0, -ENOMEM, or -EIO from the writer.
 void json_stream_release(struct json_stream *stream);
 int json_stream_finding(struct json_stream *stream, struct buf *buf, const struct finding *finding);
-// Dumps `value`, an object whose member "findings" is an empty array, with these findings in it; takes the reference.
+// Dumps `value`, an object whose member "findings" is an empty array, with these findings in it, and {"omitted": N} at
+// their end when not all were kept; takes the reference.
 int json_stream_findings(struct json_stream *stream, struct writer *writer, json_t *value,
 			 const struct findings *findings, bool line);

@@ -8,7 +8,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import case, equal, errno_of, main, need_fuse, read, write
+from harness import case, equal, errno_of, json_lines, main, need_fuse, read, write
 
 FILE_NAMES = {f"user.skillfs.{name}" for name in ("verdict", "class", "rules", "findings", "notices", "sanitize", "hash", "ruleset")}
 FINDING = {"ruleId", "category", "severity", "description", "matchedText", "position", "lineNumber", "byteOffset", "stage",
@@ -130,6 +130,11 @@ def long_lists_are_cut_at_a_whole_finding(w):
     findings = json.loads(value)
     equal(list(findings[-1]), ["omitted"], "the last element")
     equal(len(findings) - 1 + findings[-1]["omitted"], 5000, "all are counted")
+    told = json_lines(read(os.path.join(w.control(view), "findings")))[0]["findings"]
+    assert len(findings) < len(told) < 2000, f"the owner sees more, but not all is held: {len(told)}"
+    equal(len(told) - 1 + told[-1]["omitted"], 5000, "all are counted there as well")
+    out = w.skillfs("audit", view).stdout
+    assert f"{told[-1]['omitted']} more; skillfs scan shows all" in out, out[-500:]
     equal(errno.errorcode[errno.ERANGE], "ERANGE")
 
 

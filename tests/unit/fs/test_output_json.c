@@ -84,7 +84,7 @@ static char *streamed(const struct findings *findings, FILE *file)
 
 static void findings_without_any_are_an_empty_array(void **state)
 {
-	CLEANUP(free) char *text = streamed(&(struct findings){ NULL, 0, 0 }, NULL);
+	CLEANUP(free) char *text = streamed(&(struct findings){ NULL, 0, 0, 0 }, NULL);
 
 	(void)state;
 	assert_string_equal(text, "{\"a\":1,\"findings\":[],\"z\":\"\\\"findings\\\":[]\"}\n");
@@ -108,7 +108,7 @@ static void streamed_findings_are_those_of_the_tree(void **state)
 		.pattern = "x",
 	};
 	struct finding items[600];
-	struct findings findings = { items, ARRAY_SIZE(items), ARRAY_SIZE(items) };
+	struct findings findings = { items, ARRAY_SIZE(items), ARRAY_SIZE(items), 0 };
 	json_t *array = json_array();
 	CLEANUP(free) char *text = NULL, *tree = NULL;
 	struct buf expected = BUF_INIT;
@@ -142,7 +142,7 @@ static void stream_into_a_file_keeps_little(void **state)
 {
 	char one[] = "one";
 	struct finding items[2000];
-	struct findings findings = { items, ARRAY_SIZE(items), ARRAY_SIZE(items) };
+	struct findings findings = { items, ARRAY_SIZE(items), ARRAY_SIZE(items), 0 };
 	FILE *file = tmpfile();
 	CLEANUP(free) char *whole = NULL, *rest = NULL, *read_back = NULL;
 	size_t len;

@@ -16,7 +16,7 @@
 static char *clip(const char *text, size_t len)
 {
 	const struct finding like = { .rule = &rules[0] };
-	struct findings findings = { NULL, 0, 0 };
+	struct findings findings = { NULL, 0, 0, 0 };
 	char *copy;
 
 	assert_int_equal(findings_add(&findings, &like, text, len), 0);
@@ -124,7 +124,7 @@ static void findings_sort_by_place_then_rule(void **state)
 		   { 5, 2, STAGE_RAW },
 		   { 0, 3, STAGE_RAW } };
 	static const size_t want[] = { 4, 3, 2, 1, 0 };
-	struct findings findings = { NULL, 0, 0 };
+	struct findings findings = { NULL, 0, 0, 0 };
 	size_t i;
 
 	(void)state;
@@ -142,6 +142,32 @@ static void findings_sort_by_place_then_rule(void **state)
 		assert_ptr_equal(findings.items[i].rule, &rules[in[want[i]].rule]);
 		assert_int_equal(findings.items[i].stage, in[want[i]].stage);
 	}
+	findings_release(&findings);
+}
+
+// 1,000 of rule 0, of which the last is critical, and one of rule 5 behind them.
+static void kept_are_the_first_of_each_rule_and_the_critical_ones(void **state)
+{
+	struct findings findings = { NULL, 0, 0, 0 };
+
+	(void)state;
+	for (size_t i = 0; i <= 1000; i++) {
+		const struct finding like = { .rule = &rules[i < 1000 ? 0 : 5],
+					      .byte_offset = i,
+					      .severity = i == 999 ? SEVERITY_CRITICAL : SEVERITY_WARN };
+
+		assert_int_equal(findings_add(&findings, &like, "x", 1), 0);
+	}
+	findings_keep(&findings, 1001);
+	assert_int_equal(findings.count, 1001);
+	assert_int_equal(findings.omitted, 0);
+	findings_keep(&findings, 4);
+	assert_int_equal(findings.count, 4);
+	assert_int_equal(findings.omitted, 997);
+	assert_int_equal(findings.items[0].byte_offset, 0);
+	assert_int_equal(findings.items[1].byte_offset, 1);
+	assert_int_equal(findings.items[2].byte_offset, 999);
+	assert_int_equal(findings.items[3].byte_offset, 1000);
 	findings_release(&findings);
 }
 
@@ -172,6 +198,7 @@ int main(void)
 		cmocka_unit_test(matched_text_is_at_most_100_characters),
 		cmocka_unit_test(matched_text_of_invalid_bytes_is_valid),
 		cmocka_unit_test(findings_sort_by_place_then_rule),
+		cmocka_unit_test(kept_are_the_first_of_each_rule_and_the_critical_ones),
 		cmocka_unit_test(notices_of_one_code_add_up),
 	};
 

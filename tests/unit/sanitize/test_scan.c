@@ -90,7 +90,7 @@ static void scan_text(const char *text, size_t len, struct findings *ret)
 // The number of findings that are missing or too many.
 static int compare(const char *id, const char *field, const json_t *want, const char *text, size_t len)
 {
-	struct findings findings = { NULL, 0, 0 };
+	struct findings findings = { NULL, 0, 0, 0 };
 	size_t i, j;
 	int wrong = 0;
 	bool *used;

@@ -53,7 +53,7 @@ static void whole(const char *data, size_t len, struct findings *ret)
 	assert_int_equal(inspect(scanner, &options, "a.bin", data, len, &report), 0);
 	assert_false(report.scan_failed);
 	*ret = report.findings;
-	report.findings = (struct findings){ NULL, 0, 0 };
+	report.findings = (struct findings){ NULL, 0, 0, 0 };
 	report_release(&report);
 }
 
