@@ -53,36 +53,85 @@ size_t utf8_ascii_length(const char *text, size_t len)
 	return at;
 }
 
-static size_t count(const char *text, size_t len, bool invalid_only)
+size_t utf8_count_invalid(const char *text, size_t len)
 {
-	size_t at = 0, total = 0, ascii, width;
+	size_t at = 0, total = 0, width;
 	uint32_t value;
 
 	while (at < len) {
-		ascii = utf8_ascii_length(text + at, len - at);
-		at += ascii;
-		if (!invalid_only)
-			total += ascii;
+		at += utf8_ascii_length(text + at, len - at);
 		if (at == len)
 			break;
 		width = utf8_decode(text + at, len - at, &value);
-		if (!invalid_only)
-			total++;
-		else if (value == UTF8_INVALID)
+		if (value == UTF8_INVALID)
 			total += width;
 		at += width;
 	}
 	return total;
 }
 
-size_t utf8_count(const char *text, size_t len)
+// Sixteen bytes at once, in the compiler's terms: a comparison gives 0xff for each byte where it holds.
+#define LANES 16
+typedef unsigned char lanes __attribute__((vector_size(LANES)));
+
+static lanes load_lanes(const char *at)
 {
-	return count(text, len, false);
+	lanes bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	return bytes;
 }
 
-size_t utf8_count_invalid(const char *text, size_t len)
+// How many of the 16 bytes at `text` belong to a character that began before them, as utf8_decode() tells characters. The
+// three bytes before `text` are there. A byte that may lead never follows in a sequence, so that its own place is known
+// without what stands before it.
+static size_t followers(const char *text)
 {
-	return count(text, len, true);
+	const lanes byte = load_lanes(text), one = load_lanes(text - 1), two = load_lanes(text - 2),
+		    three = load_lanes(text - 3);
+	const lanes low = 0x80 | ((lanes)(one == 0xE0) & 0x20) | ((lanes)(one == 0xF0) & 0x10);
+	const lanes high = 0xBF - (((lanes)(one == 0xED) & 0x20) | ((lanes)(one == 0xF4) & 0x30));
+	const lanes second_before =
+		(lanes)(two >= 0xE0) & (lanes)(two <= 0xF4) &
+		(lanes)(one >= (0x80 | ((lanes)(two == 0xE0) & 0x20) | ((lanes)(two == 0xF0) & 0x10))) &
+		(lanes)(one <= 0xBF - (((lanes)(two == 0xED) & 0x20) | ((lanes)(two == 0xF4) & 0x30)));
+	const lanes third_before = (lanes)(three >= 0xF0) & (lanes)(three <= 0xF4) &
+				   (lanes)(two >= (0x80 | ((lanes)(three == 0xF0) & 0x10))) &
+				   (lanes)(two <= 0xBF - ((lanes)(three == 0xF4) & 0x30)) &
+				   (lanes)(one >= 0x80) & (lanes)(one <= 0xBF);
+	const lanes follows =
+		((lanes)(one >= 0xC2) & (lanes)(one <= 0xF4) & (lanes)(byte >= low) & (lanes)(byte <= high)) |
+		((second_before | third_before) & (lanes)(byte >= 0x80) & (lanes)(byte <= 0xBF));
+	uint64_t halves[2];
+
+	memcpy(halves, &follows, sizeof(halves));
+	return sum_of_bytes((halves[0] & EACH_BYTE(1u)) + (halves[1] & EACH_BYTE(1u)));
+}
+
+size_t utf8_count(const char *text, size_t len)
+{
+	size_t at = utf8_ascii_length(text, len), total = at;
+	char rest[3 + LANES] = "";
+	uint32_t value;
+
+	while (at < len && at < 3) {
+		at += utf8_decode(text + at, len - at, &value);
+		total++;
+	}
+	while (len - at >= LANES) {
+		size_t ascii = utf8_ascii_length(text + at, len - at);
+
+		if (ascii < LANES) {
+			ascii = LANES;
+			total -= followers(text + at);
+		}
+		total += ascii;
+		at += ascii;
+	}
+	if (at == len)
+		return total;
+	memcpy(rest, text + at - 3, len - at + 3);
+	return total + (len - at) - followers(rest + 3);
 }
 
 size_t utf8_skip(const char *text, size_t len, size_t characters)

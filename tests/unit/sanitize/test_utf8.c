@@ -106,6 +106,28 @@ static void utf8_decode_random_agrees_with_library(void **state)
 	}
 }
 
+// Bytes that begin, end, forbid or break sequences, in texts long enough for all ways of counting.
+static void utf8_count_of_broken_bytes_is_that_of_decoding(void **state)
+{
+	static const unsigned char bytes[] = { 0x00, 'a',  0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0,
+					       0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED,
+					       0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF };
+	uint64_t seed = 3;
+	char text[100];
+
+	(void)state;
+	for (size_t i = 0; i < hostile_runs(20); i++) {
+		size_t len = (size_t)(hostile_random(&seed) % sizeof(text)), count = 0;
+		uint32_t value;
+
+		for (size_t k = 0; k < len; k++)
+			text[k] = (char)bytes[hostile_random(&seed) % sizeof(bytes)];
+		for (size_t at = 0; at < len; count++)
+			at += utf8_decode(text + at, len - at, &value);
+		assert_int_equal(utf8_count(text, len), count);
+	}
+}
+
 static void utf8_ascii_length_stops_at_first_high_byte(void **state)
 {
 	char text[40];
@@ -137,6 +159,7 @@ int main(void)
 		cmocka_unit_test(utf8_decode_all_code_points_come_back),
 		cmocka_unit_test(utf8_decode_invalid_is_maximal_part),
 		cmocka_unit_test(utf8_decode_random_agrees_with_library),
+		cmocka_unit_test(utf8_count_of_broken_bytes_is_that_of_decoding),
 		cmocka_unit_test(utf8_ascii_length_stops_at_first_high_byte),
 		cmocka_unit_test(utf8_decode_last_of_broken_end_is_one_byte),
 	};
