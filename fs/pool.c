@@ -12,12 +12,14 @@ struct queue {
 	struct task **last;
 };
 
+enum { QUEUE_ASKED, QUEUE_HEAVY, QUEUE_BULK, QUEUES };
+
 struct pool {
 	pthread_mutex_t lock; // all below
 	pthread_cond_t wake;
-	struct queue queues[2]; // asked for, bulk
+	struct queue queues[QUEUES];
 	size_t running;
-	size_t bulk_running;
+	size_t long_running; // of them, heavy or bulk
 	bool ending;
 	pthread_t threads[THREADS_MAX];
 	size_t thread_count;
@@ -31,21 +33,26 @@ int pool_new(struct pool **ret)
 		return -ENOMEM;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->wake, NULL);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < QUEUES; i++)
 		pool->queues[i].last = &pool->queues[i].first;
 	*ret = pool;
 	return 0;
 }
 
-// One thread is always left for what somebody asked for.
-static bool bulk_allowed(const struct pool *pool)
+// One thread is always left for what somebody asked for and is quick.
+static bool long_allowed(const struct pool *pool)
 {
-	return pool->thread_count < 2 || pool->bulk_running < pool->thread_count - 1;
+	return pool->thread_count < 2 || pool->long_running < pool->thread_count - 1;
+}
+
+static size_t queue_of(const struct task *task)
+{
+	return task->bulk ? QUEUE_BULK : task->heavy ? QUEUE_HEAVY : QUEUE_ASKED;
 }
 
 static struct task *dequeue(struct pool *pool)
 {
-	for (size_t i = 0; i < (bulk_allowed(pool) ? 2 : 1); i++) {
+	for (size_t i = 0; i < (long_allowed(pool) ? QUEUES : QUEUE_HEAVY); i++) {
 		struct task *task = pool->queues[i].first;
 
 		if (task == NULL)
@@ -68,15 +75,15 @@ static void *work(void *context)
 		struct task *task = dequeue(pool);
 
 		if (task != NULL) {
-			bool bulk = task->bulk; // the task may be gone when it has run
+			bool is_long = queue_of(task) != QUEUE_ASKED; // the task may be gone when it has run
 
 			pool->running++;
-			pool->bulk_running += bulk;
+			pool->long_running += is_long;
 			pthread_mutex_unlock(&pool->lock);
 			task->run(task);
 			pthread_mutex_lock(&pool->lock);
 			pool->running--;
-			pool->bulk_running -= bulk;
+			pool->long_running -= is_long;
 			// The last task may have been what the end waits for.
 			if (pool->ending)
 				pthread_cond_broadcast(&pool->wake);
@@ -109,7 +116,7 @@ int pool_start(struct pool *pool, size_t threads)
 
 void pool_queue(struct pool *pool, struct task *task)
 {
-	struct queue *queue = &pool->queues[task->bulk ? 1 : 0];
+	struct queue *queue = &pool->queues[queue_of(task)];
 
 	task->next = NULL;
 	pthread_mutex_lock(&pool->lock);
@@ -117,6 +124,15 @@ void pool_queue(struct pool *pool, struct task *task)
 	queue->last = &task->next;
 	pthread_cond_signal(&pool->wake);
 	pthread_mutex_unlock(&pool->lock);
+}
+
+bool task_put_off(struct pool *pool, struct task *task)
+{
+	if (task->bulk || task->heavy)
+		return false;
+	task->heavy = true;
+	pool_queue(pool, task);
+	return true;
 }
 
 void pool_free(struct pool *pool)

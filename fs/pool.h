@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Worker threads for everything that touches the source. Bulk work (indexing, first listings)
-// waits behind what somebody asked for.
+// Worker threads for everything that touches the source. What takes long (a large file) and bulk work (indexing, first
+// listings) waits behind what somebody asked for, and never has all the threads.
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +11,7 @@ struct task {
 	struct task *next;
 	void (*run)(struct task *task); // owns the task: frees it, or has it queued again
 	bool bulk;
+	bool heavy; // takes long
 };
 
 struct pool;
@@ -19,5 +20,7 @@ int pool_new(struct pool **ret);
 // Starts the threads; to be called after the last fork.
 int pool_start(struct pool *pool, size_t threads);
 void pool_queue(struct pool *pool, struct task *task);
+// From inside a task that turns out to take long: has it queued again as such and returns true, unless it is already known.
+bool task_put_off(struct pool *pool, struct task *task);
 // Runs what is queued to its end and joins the threads.
 void pool_free(struct pool *pool);

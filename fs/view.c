@@ -10,6 +10,7 @@
 #include "sanitize/cleanup.h"
 
 #define EXAMINE_TRIES 4
+#define HEAVY         ((off_t)1 << 20) // bytes of a file that takes long
 
 // What else than the source's bytes decides on a file's content: the class that its name or the configuration gives it, and
 // whether it is a skill's manifest. Hard links that differ in this are different files.
@@ -192,6 +193,10 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 	identity = identity_of(&at.st);
 	variant = variant_of(view, name, at.path);
 	rc = store_claim(view->store, &identity, variant, scan ? task : NULL, &node);
+	if (rc == STORE_CLAIMED && scan && at.st.st_size > HEAVY && task_put_off(view->pool, task)) {
+		store_abandon(view->store, &identity, variant);
+		return VIEW_PARKED;
+	}
 	if (rc < 0)
 		return rc;
 	if (rc == STORE_CLAIMED && !scan)
@@ -574,6 +579,8 @@ int view_body(struct view *view, struct node *node, struct task *task, struct bo
 		*ret = body;
 		return 0;
 	}
+	if (node->snapshot->identity.size > HEAVY && task_put_off(view->pool, task))
+		return VIEW_PARKED;
 	rc = store_claim_again(view->store, node, task);
 	if (rc == STORE_PARKED)
 		return VIEW_PARKED;
