@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "fs/hash.h"
@@ -27,7 +28,8 @@ struct body {
 	struct spool *spool; // which is told when the copy is gone
 	// Under the cache's lock:
 	struct body *slot_next;
-	struct body *prev, *next; // oldest first
+	struct body *prev, *next; // the one used longest ago first
+	int64_t used_ms;          // when, CLOCK_MONOTONIC
 };
 
 struct body *body_new(struct buf *data, const struct digest *digest); // takes `data` over; NULL on -ENOMEM

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "fs/spool.h"
+
+#define IN_USE_MS 200 // since the last read, a copy still has its reader
 
 // Bodies of one kind, oldest first.
 struct line {
@@ -33,8 +36,17 @@ static size_t weight(const struct body *body)
 	return body->fd < 0 ? sizeof(*body) + body->data.cap : body->size;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void line_add(struct line *line, struct body *body)
 {
+	body->used_ms = now_ms();
 	body->prev = line->newest;
 	body->next = NULL;
 	*(line->newest != NULL ? &line->newest->next : &line->oldest) = body;
@@ -72,15 +84,22 @@ static struct body *detach(struct cache *cache, struct body *body)
 	return body;
 }
 
-// Lets go of the copy that was used longest ago.
-static bool make_room(void *context)
+static bool in_use(const struct body *body)
+{
+	return atomic_load(&body->refs) > 1 || now_ms() - body->used_ms < IN_USE_MS;
+}
+
+static bool make_room(void *context, bool force)
 {
 	struct cache *cache = context;
-	struct body *body = NULL;
+	struct body *body;
 
 	pthread_mutex_lock(&cache->lock);
-	if (cache->copies.oldest != NULL)
-		body = detach(cache, cache->copies.oldest);
+	body = cache->copies.oldest;
+	if (body != NULL && (force || !in_use(body)))
+		(void)detach(cache, body);
+	else
+		body = NULL;
 	pthread_mutex_unlock(&cache->lock);
 	body_unref(body);
 	return body != NULL;
@@ -152,10 +171,8 @@ struct body *cache_find(struct cache *cache, const struct digest *digest, size_t
 		struct line *line = line_of(cache, body);
 
 		(void)body_ref(body);
-		if (line->newest != body) {
-			line_remove(line, body);
-			line_add(line, body);
-		}
+		line_remove(line, body);
+		line_add(line, body);
 	}
 	pthread_mutex_unlock(&cache->lock);
 	return body;

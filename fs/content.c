@@ -482,6 +482,7 @@ void content_free(struct content *content)
 	if (content == NULL)
 		return;
 	atomic_store(&content->view.ending, true);
+	spool_end(content->spool);
 	if (content->session != NULL)
 		fuse_session_exit(content->session);
 	if (content->thread_started)

@@ -440,11 +440,10 @@ static int make_body(const struct build *build, struct version *version, const s
 	struct spool *spool = build->context->spool;
 	int rc;
 
-	if (version->hashed && version->body.data == NULL && version->report.stats.source_size > 0) {
-		if (version->copy.spool == NULL)
-			return version->copy_error;
+	if (version->copy.spool != NULL)
 		return copy_finish(&version->copy, digest, ret);
-	}
+	if (version->hashed && version->body.data == NULL && version->report.stats.source_size > 0)
+		return version->copy_error;
 	if (spool == NULL || version->body.len <= BODY_IN_MEMORY) {
 		*ret = body_new(&version->body, digest);
 		return *ret == NULL ? -ENOMEM : 0;

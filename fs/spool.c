@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sanitize/cleanup.h"
@@ -12,10 +14,18 @@
 #define SEALS        (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 #define MEMORY_SHARE 4 // one part in so many of the room may be memory
 
+// How long to wait for room, in steps: first for copies that are in use, then for what others are just making.
+#define STEP_MS       20
+#define STEPS_GENTLE  100
+#define STEPS_AT_MOST 250
+
 struct spool {
 	uint64_t max;
 	int dir_fd;
 	struct spool_room room;
+	pthread_mutex_t lock;
+	pthread_cond_t given_back;
+	atomic_bool ended;
 	atomic_uint_least64_t used;
 	atomic_uint_least64_t in_memory; // of it
 };
@@ -31,6 +41,8 @@ int spool_new(uint64_t max, int dir_fd, struct spool **ret)
 	}
 	spool->max = max;
 	spool->dir_fd = dir_fd;
+	pthread_mutex_init(&spool->lock, NULL);
+	pthread_cond_init(&spool->given_back, NULL);
 	*ret = spool;
 	return 0;
 }
@@ -46,7 +58,17 @@ void spool_free(struct spool *spool)
 		return;
 	if (spool->dir_fd >= 0)
 		(void)close(spool->dir_fd);
+	pthread_cond_destroy(&spool->given_back);
+	pthread_mutex_destroy(&spool->lock);
 	free(spool);
+}
+
+void spool_end(struct spool *spool)
+{
+	if (spool == NULL)
+		return;
+	atomic_store(&spool->ended, true);
+	pthread_cond_broadcast(&spool->given_back);
 }
 
 uint64_t spool_max(const struct spool *spool)
@@ -59,24 +81,53 @@ uint64_t spool_used(const struct spool *spool)
 	return atomic_load(&spool->used);
 }
 
-static bool make_room(const struct spool *spool)
+static bool make_room(const struct spool *spool, bool force)
 {
-	return spool->room.make != NULL && spool->room.make(spool->room.context);
+	return spool->room.make != NULL && spool->room.make(spool->room.context, force);
+}
+
+static bool take_room(struct spool *spool, uint64_t size)
+{
+	uint64_t used = atomic_load(&spool->used);
+
+	while (used <= spool->max - size)
+		if (atomic_compare_exchange_weak(&spool->used, &used, used + size))
+			return true;
+	return false;
+}
+
+// Until something was given back, or for a step.
+static void wait_a_step(struct spool *spool)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += STEP_MS * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000L;
+	}
+	pthread_mutex_lock(&spool->lock);
+	(void)pthread_cond_timedwait(&spool->given_back, &spool->lock, &until);
+	pthread_mutex_unlock(&spool->lock);
 }
 
 static int reserve(struct spool *spool, uint64_t size, bool push)
 {
+	int steps = 0;
+
 	if (size > spool->max)
 		return -EFBIG;
-	for (;;) {
-		uint64_t used = atomic_load(&spool->used);
-
-		while (used <= spool->max - size)
-			if (atomic_compare_exchange_weak(&spool->used, &used, used + size))
-				return 0;
-		if (!push || !make_room(spool))
+	while (!take_room(spool, size)) {
+		if (!push || atomic_load(&spool->ended))
 			return -ENOSPC;
+		if (make_room(spool, steps >= STEPS_GENTLE))
+			continue;
+		if (steps++ == STEPS_AT_MOST)
+			return -ENOSPC;
+		wait_a_step(spool);
 	}
+	return 0;
 }
 
 void spool_give_back(struct spool *spool, uint64_t size, bool in_memory)
@@ -84,6 +135,7 @@ void spool_give_back(struct spool *spool, uint64_t size, bool in_memory)
 	atomic_fetch_sub(&spool->used, size);
 	if (in_memory)
 		atomic_fetch_sub(&spool->in_memory, size);
+	pthread_cond_broadcast(&spool->given_back);
 }
 
 static bool memory_has_room(struct spool *spool, uint64_t size)
@@ -122,7 +174,7 @@ int copy_begin(struct spool *spool, uint64_t expected, bool push, struct copy *r
 		rc = spool->dir_fd < 0 || memory_has_room(spool, expected) ? open_in_memory(&copy)
 									   : open_file(&copy);
 		// A copy that nobody reads holds a descriptor as well.
-	} while ((rc == -EMFILE || rc == -ENFILE) && push && make_room(spool));
+	} while ((rc == -EMFILE || rc == -ENFILE) && push && make_room(spool, true));
 	if (rc < 0) {
 		spool_give_back(spool, copy.reserved, false);
 		return rc;

@@ -11,16 +11,18 @@
 
 struct spool;
 
-// Makes room by letting go of a copy that nobody is reading; false when there is none left. Called without locks.
+// Lets go of the copy that was used longest ago: true when there was one, false when there is none, or none but those that
+// are in use just now (unless `force`). Called without locks.
 struct spool_room {
-	bool (*make)(void *context);
+	bool (*make)(void *context, bool force);
 	void *context;
 };
 
 // `dir_fd`: where temporary files go, taken over; -1: memory only.
 int spool_new(uint64_t max, int dir_fd, struct spool **ret);
 void spool_set_room(struct spool *spool, const struct spool_room *room); // before the first copy
-void spool_free(struct spool *spool);                                    // all copies must be gone
+void spool_end(struct spool *spool);  // nobody waits for room any more: there is none then
+void spool_free(struct spool *spool); // all copies must be gone
 uint64_t spool_max(const struct spool *spool);
 uint64_t spool_used(const struct spool *spool); // bytes, those of copies in the making included
 
@@ -33,8 +35,9 @@ struct copy {
 	uint64_t reserved;
 };
 
-// `expected` bytes will come, or a few more or less. `push`: older copies may be let go for it. -EFBIG when the spool can
-// never hold them, -ENOSPC when it cannot now, or what opening or writing the copy gave.
+// `expected` bytes will come, or a few more or less. `push`: older copies are let go for it, and what is in use
+// is waited for: a copy is let its readers for a while, or many readers of large files would only undo each other's
+// work. -EFBIG when the spool can never hold it, -ENOSPC when it cannot now, or what opening or writing the copy gave.
 int copy_begin(struct spool *spool, uint64_t expected, bool push, struct copy *ret);
 int copy_append(struct copy *copy, const char *data, size_t len);
 int copy_finish(struct copy *copy, const struct digest *digest, struct body **ret);

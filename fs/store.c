@@ -478,6 +478,7 @@ void store_abandon(struct store *store, const struct identity *claimed, uint64_t
 	while (task != NULL) {
 		struct task *next = task->next;
 
+		task->heavy = false; // what took long is done
 		pool_queue(store->pool, task);
 		task = next;
 	}

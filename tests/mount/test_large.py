@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import SKILLFS, case, equal, eventually, main, need_fuse, read
+from harness import SKILLFS, case, equal, eventually, find_key, main, need_fuse, read, write
 
 MIB = 1 << 20
 LARGE = "mount: {maxFileSize: 2GiB, scanTimeMs: 600000}\n"
@@ -71,6 +71,24 @@ def large_binaries_on_a_mount_are_as_scanned(w):
         equal(entry[key], file[key], key)
     planted = {(f["ruleId"], f["byteOffset"]) for f in file["findings"]}
     assert {("EXEC_SUBSHELL", 8 * MIB - 2), ("CRYPTO_MINER_BINARY", 10 * MIB + 2)} <= planted, planted
+
+
+@case
+def readers_of_more_than_the_spool_holds_are_all_served(w):
+    source = w.path("source")
+    os.mkdir(source)
+    names = [f"data-{number}.{'bin' if number % 2 else 'json'}" for number in range(6)]
+    for name in names:
+        if name.endswith("bin"):
+            large(f"{source}/{name}", 9 * MIB, 1)
+        else:
+            write(f"{source}/{name}", f"{{\"{name}\": \"words and more words\"}},\n" * (9 * MIB // 40))
+    _, view = w.two_folders(source=source, config=f"mount:\n  spoolSize: {24 * MIB}\n")
+    control = w.control(view)
+    readers = [subprocess.Popen(["cmp", f"{source}/{name}", f"{view}/{name}"]) for name in names * 2]
+    equal([reader.wait(timeout=100) for reader in readers], [0] * len(readers), "cmp of each")
+    spooled = find_key(w.status(control), "spooledBytes")
+    assert 0 < spooled <= 24 * MIB, spooled
 
 
 @case

@@ -3,6 +3,7 @@
 // Bodies: shared by content, let go in the order of use, and for the large ones sealed copies bounded in total.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,17 +219,36 @@ static void full_spool_lets_go_of_the_oldest_and_then_refuses(void **state)
 	}
 	assert_int_equal(spool_it(fixture, 'e', ROOM / 4, false, &body), -ENOSPC);
 	assert_true(holds(fixture, 'a', ROOM / 4));
-	assert_true(holds(fixture, 'b', ROOM / 4)); // now used after c and d
-	assert_int_equal(spooled(fixture, 'e', ROOM / 4, &body), 0);
+	assert_true(holds(fixture, 'b', ROOM / 4));                  // now used after c and d
+	assert_int_equal(spooled(fixture, 'e', ROOM / 4, &body), 0); // waits for a while: all are in use
 	assert_false(holds(fixture, 'c', ROOM / 4));
 	assert_true(holds(fixture, 'b', ROOM / 4));
 	body_unref(cache_add(fixture->cache, body));
 	// What is being read takes room until the reader lets go.
 	held = find(fixture, 'e', ROOM / 4);
+	spool_end(fixture->spool);
 	assert_int_equal(spooled(fixture, 'f', ROOM, &body), -ENOSPC);
-	assert_int_equal(spool_used(fixture->spool), ROOM / 4);
 	body_unref(held);
+}
+
+static void *let_go(void *context)
+{
+	(void)usleep(100000);
+	body_unref(context);
+	return NULL;
+}
+
+static void room_that_a_reader_takes_is_waited_for(void **state)
+{
+	struct fixture *fixture = *state;
+	struct body *body = NULL, *held;
+	pthread_t thread;
+
+	assert_int_equal(spooled(fixture, 'e', ROOM / 4, &body), 0);
+	held = cache_add(fixture->cache, body);
+	assert_int_equal(pthread_create(&thread, NULL, let_go, held), 0);
 	assert_int_equal(spooled(fixture, 'f', ROOM, &body), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 	body_unref(body);
 }
 
@@ -258,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(copy_on_disk_has_no_name_and_is_the_owners, set_up_on_disk,
 						tear_down),
 		TEST(full_spool_lets_go_of_the_oldest_and_then_refuses),
+		TEST(room_that_a_reader_takes_is_waited_for),
 		TEST(copy_that_grows_asks_for_more_room),
 	};
 
