@@ -92,6 +92,24 @@ def readers_of_more_than_the_spool_holds_are_all_served(w):
 
 
 @case
+def equal_content_is_held_once(w):
+    source = w.path("source")
+    os.mkdir(source)
+    large(f"{source}/one.bin", 9 * MIB, 1)
+    for name in ("two.bin", "three.bin"):
+        write(f"{source}/{name}", read(f"{source}/one.bin"))
+    write(f"{source}/notes.txt", "words and more words\n" * 900)
+    write(f"{source}/again.txt", "words and more words\n" * 900)
+    _, view = w.two_folders(source=source)
+    for name in ("one.bin", "two.bin", "three.bin", "notes.txt", "again.txt"):
+        equal(read(f"{view}/{name}") == read(f"{source}/{name}"), True, name)
+    counters = w.status(w.control(view))["counters"]
+    equal(counters["spooledBytes"], 9 * MIB, "of the three large ones")
+    assert 18900 < counters["cachedBytes"] < 28000, counters
+    equal(len({os.stat(f"{view}/{name}").st_ino for name in os.listdir(source)}), 5, "they stay files of their own")
+
+
+@case
 def large_text_is_scanned_whole(w):
     source = w.path("source")
     os.mkdir(source)
