@@ -8,9 +8,13 @@
 #include "fs/content_session.h"
 #include "sanitize/cleanup.h"
 
+// An offset is a listing's generation and the place of the next entry, so that offsets of different listings are never
+// equal. The kernel finds its place in its own copy by offset, and lets every open handle add to it.
+#define OFFSET_BITS 32
+
 struct open_directory {
-	uint64_t ino;
-	struct listing *listing;
+	uint64_t ino, parent_ino;
+	struct listing *listing;             // after OPENDIR only the loop thread's
 	struct open_directory *next, **slot; // under content->directories_lock
 };
 
@@ -42,14 +46,24 @@ void content_close_directories(struct content *content)
 		open_directory_free(content, content->directories);
 }
 
+static uint64_t parent_ino(struct content *content, const struct node *node)
+{
+	struct identity identity;
+	struct stat st;
+
+	if (node->id == NODE_ROOT || source_stat_parent(node->directory->fd, &st) < 0)
+		return node->ino;
+	identity = identity_of(&st);
+	return store_ino(content->store, &identity, 0);
+}
+
 static int perform_opendir(struct request *request)
 {
 	struct content *content = request->content;
 	struct open_directory *directory;
 	struct listing *listing = NULL;
-	bool changed = true;
-	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing,
-			   &changed);
+	uint32_t generation;
+	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing);
 
 	if (rc == VIEW_PARKED)
 		return rc;
@@ -63,15 +77,19 @@ static int perform_opendir(struct request *request)
 		(void)fuse_reply_err(request->req, ENOMEM);
 		return 0;
 	}
+	generation = listing->generation;
 	directory->ino = request->node->ino;
+	directory->parent_ino = parent_ino(content, request->node);
 	directory->listing = listing;
 	open_directory_add(content, directory);
 	request->info.fh = (uint64_t)(uintptr_t)directory;
 	request->info.cache_readdir = 1;
-	request->info.keep_cache = !changed;
+	request->info.keep_cache = node_listing_is_told(content->store, request->node, generation);
 	// -ENOENT: whoever asked is gone, and no RELEASEDIR will come.
 	if (fuse_reply_open(request->req, &request->info) == -ENOENT)
 		open_directory_free(content, directory);
+	else // only now: an OPENDIR answered in between must not keep what this one drops
+		node_listing_told(content->store, request->node, generation);
 	return 0;
 }
 
@@ -95,24 +113,51 @@ void content_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *i
 	request_queue(request);
 }
 
-// Offset N means: the next entry is N. 0 and 1 are the dots, then the listing, then the control link in the root.
+// Makes the handle's listing the one that an offset belongs to; -ESTALE when it is gone. Who begins gets the newest: what the
+// kernel keeps of it must never be older than what it was told.
+static int choose_listing(struct content *content, fuse_ino_t ino, off_t offset,
+			  struct open_directory *directory)
+{
+	uint64_t generation = (uint64_t)offset >> OFFSET_BITS;
+	struct listing *newest;
+	struct node *node;
+
+	if (offset > 0 && directory->listing->generation == generation)
+		return 0;
+	node = store_get(content->store, ino);
+	if (node == NULL)
+		return -ESTALE;
+	newest = node_listing(content->store, node);
+	node_put(content->store, node);
+	if (newest == NULL || offset < 0 || (offset > 0 && newest->generation != generation)) {
+		listing_unref(newest);
+		return -ESTALE;
+	}
+	listing_unref(directory->listing);
+	directory->listing = newest;
+	return 0;
+}
+
+// The entries: 0 and 1 are the dots, then the listing, then the control link in the root.
 void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 			struct fuse_file_info *info)
 {
 	struct content *content = content_of(req);
-	const struct open_directory *directory = (const struct open_directory *)(uintptr_t)info->fh;
-	const struct listing *listing = directory->listing;
-	size_t total = listing->count + 2, used = 0;
+	struct open_directory *directory = (struct open_directory *)(uintptr_t)info->fh;
 	CLEANUP(free) char *buffer = malloc(size);
+	const struct listing *listing;
+	size_t total, used = 0;
+	int rc;
 
 	content_count(content, NULL);
-	if (buffer == NULL) {
-		(void)fuse_reply_err(req, ENOMEM);
+	rc = buffer == NULL ? -ENOMEM : choose_listing(content, ino, offset, directory);
+	if (rc < 0) {
+		(void)fuse_reply_err(req, -rc);
 		return;
 	}
-	if (content_is_control_link(content, ino, RESERVED_NAME))
-		total++;
-	for (size_t i = offset < 0 ? total : (size_t)offset; i < total; i++) {
+	listing = directory->listing;
+	total = listing->count + (content_is_control_link(content, ino, RESERVED_NAME) ? 3 : 2);
+	for (size_t i = (uint32_t)offset; i < total; i++) {
 		struct stat st = { 0 };
 		const char *name;
 		size_t need;
@@ -120,7 +165,7 @@ void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offse
 		if (i < 2) {
 			name = i == 0 ? "." : "..";
 			st.st_mode = S_IFDIR;
-			st.st_ino = directory->ino;
+			st.st_ino = i == 0 ? directory->ino : directory->parent_ino;
 		} else if (i < listing->count + 2) {
 			name = listing_name(listing, i - 2);
 			st.st_mode = listing->entries[i - 2].type;
@@ -129,7 +174,8 @@ void content_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offse
 			name = RESERVED_NAME;
 			content_control_link_stat(content, &st);
 		}
-		need = fuse_add_direntry(req, buffer + used, size - used, name, &st, (off_t)(i + 1));
+		need = fuse_add_direntry(req, buffer + used, size - used, name, &st,
+					 (off_t)((uint64_t)listing->generation << OFFSET_BITS | (i + 1)));
 		if (need > size - used)
 			break;
 		used += need;

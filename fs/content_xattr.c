@@ -24,7 +24,7 @@ static int perform_getxattr(struct request *request)
 	struct content *content = request->content;
 	CLEANUP(buf) struct buf value = BUF_INIT;
 	struct listing *listing = NULL;
-	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing, NULL);
+	int rc = view_list(&content->view, request->node, &request->listing, &request->task, &listing);
 
 	if (rc == VIEW_PARKED)
 		return rc;

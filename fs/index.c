@@ -72,7 +72,7 @@ static void index_run(struct task *task)
 		if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
 			(void)view_record_unlisted(view, path, rc);
 		if (rc == 0)
-			rc = view_list(view, walk->dir, &walk->listing, task, &listing, NULL);
+			rc = view_list(view, walk->dir, &walk->listing, task, &listing);
 		if (rc == VIEW_PARKED)
 			return;
 		pending->count--; // `path` is ours now

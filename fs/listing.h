@@ -20,6 +20,7 @@ struct listing {
 	atomic_size_t refs;
 	struct listing_entry *entries; // what is visible, sorted by name
 	size_t count;
+	uint32_t generation; // of its directory: equal ones in a row share it; from 1
 	size_t hidden;       // names hidden directly in it
 	struct buf names;    // all names in the source, hidden ones too: NUL-terminated, sorted
 	size_t source_count; // of them

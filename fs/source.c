@@ -101,6 +101,11 @@ int source_stat(int fd, struct stat *ret)
 	return stat_entry(fd, "", ret);
 }
 
+int source_stat_parent(int dir_fd, struct stat *ret)
+{
+	return stat_entry(dir_fd, "..", ret);
+}
+
 int source_open(const char *path, struct source **ret, struct error *error)
 {
 	CLEANUP(fd) int fd = -1;

@@ -48,6 +48,8 @@ int source_examine(const struct source *source, int dir_fd, const char *dir_path
 		   enum entry_kind *ret_kind, struct stat *ret_stat, char **ret_target);
 // Of an open descriptor, O_PATH ones too.
 int source_stat(int fd, struct stat *ret);
+// Of the folder that a directory stands in now; the caller sees to it that this one is not the root.
+int source_stat_parent(int dir_fd, struct stat *ret);
 // A directory below `dir_fd` (O_PATH) or a regular file (readable); -ELOOP, -EXDEV, -ENOENT, ...
 int source_open_directory(int dir_fd, const char *name);
 int source_open_file(int dir_fd, const char *name);

@@ -501,21 +501,21 @@ int store_publish(struct store *store, const struct identity *claimed, uint64_t 
 	return 0;
 }
 
-bool node_set_listing(struct store *store, struct node *node, struct listing *listing,
+void node_set_listing(struct store *store, struct node *node, struct listing *listing,
 		      const struct timespec *now)
 {
 	struct listing *old;
-	bool changed;
 
 	pthread_mutex_lock(&store->lock);
 	old = node->directory->listing;
-	changed = old == NULL || !listing_equal(old, listing);
-	if (old != NULL && changed)
+	listing->generation = old == NULL ? 1 : old->generation;
+	if (old != NULL && !listing_equal(old, listing)) {
+		listing->generation++;
 		node->directory->visible_changed = *now;
+	}
 	node->directory->listing = listing;
 	pthread_mutex_unlock(&store->lock);
 	listing_unref(old);
-	return changed;
 }
 
 struct listing *node_listing(struct store *store, struct node *node)
@@ -528,6 +528,24 @@ struct listing *node_listing(struct store *store, struct node *node)
 		(void)listing_ref(listing);
 	pthread_mutex_unlock(&store->lock);
 	return listing;
+}
+
+bool node_listing_is_told(struct store *store, const struct node *node, uint32_t generation)
+{
+	bool told;
+
+	pthread_mutex_lock(&store->lock);
+	told = node->directory->told == generation;
+	pthread_mutex_unlock(&store->lock);
+	return told;
+}
+
+void node_listing_told(struct store *store, struct node *node, uint32_t generation)
+{
+	pthread_mutex_lock(&store->lock);
+	if (node->directory->told < generation)
+		node->directory->told = generation;
+	pthread_mutex_unlock(&store->lock);
 }
 
 bool node_directories(struct store *store, const struct node *node, const struct identity *version,

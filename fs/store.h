@@ -24,6 +24,7 @@ struct node_directory {
 	struct identity identity;
 	// Under the store's lock:
 	struct listing *listing;         // the newest, or NULL
+	uint32_t told;                   // the generation that the kernel was last told about
 	struct identity counted;         // the version whose subdirectories were counted
 	size_t directories;              // as counted then
 	struct timespec visible_changed; // when the listing last changed, 0 before that
@@ -93,11 +94,13 @@ void store_abandon(struct store *store, const struct identity *claimed, uint64_t
 // store_abandon() with the node's identity and variant), STORE_PARKED, -ENOMEM.
 int store_claim_again(struct store *store, const struct node *node, struct task *task);
 
-// Takes the listing over; keeps the time of change. Returns true when what is visible differs from the one before
-// (or there was none).
-bool node_set_listing(struct store *store, struct node *node, struct listing *listing,
+// Takes the listing over, gives it its generation, and keeps the time when what is visible changed.
+void node_set_listing(struct store *store, struct node *node, struct listing *listing,
 		      const struct timespec *now);
 struct listing *node_listing(struct store *store, struct node *node); // with a reference, or NULL
+// Whether what the kernel holds of the directory is of that generation; and that it was told so.
+bool node_listing_is_told(struct store *store, const struct node *node, uint32_t generation);
+void node_listing_told(struct store *store, struct node *node, uint32_t generation);
 
 // How many visible subdirectories that version of the directory had; false when it was not counted.
 bool node_directories(struct store *store, const struct node *node, const struct identity *version,

@@ -408,13 +408,12 @@ int view_record_unlisted(struct view *view, const char *path, int code)
 }
 
 static int list(struct view *view, struct node *dir, const char *dir_path, struct view_listing *state,
-		struct task *task, struct listing **ret, bool *ret_changed)
+		struct task *task, struct listing **ret)
 {
 	CLEANUP(buf) struct buf names = BUF_INIT;
 	struct listing *listing = NULL, *old;
 	struct timespec now;
 	size_t count = 0;
-	bool changed;
 	int rc;
 
 	rc = source_list(dir->directory->fd, &names, &count);
@@ -442,22 +441,20 @@ static int list(struct view *view, struct node *dir, const char *dir_path, struc
 		forget_vanished(view, dir_path, old, listing);
 	listing_unref(old);
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	changed = node_set_listing(view->store, dir, listing, &now);
+	node_set_listing(view->store, dir, listing, &now);
 	*ret = listing;
-	if (ret_changed != NULL)
-		*ret_changed = changed;
 	return 0;
 }
 
 int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
-	      struct listing **ret, bool *ret_changed)
+	      struct listing **ret)
 {
 	CLEANUP(free) char *dir_path = node_path(view->store, dir);
 	int rc;
 
 	if (dir_path == NULL)
 		return -ENOMEM;
-	rc = list(view, dir, dir_path, state, task, ret, ret_changed);
+	rc = list(view, dir, dir_path, state, task, ret);
 	// What stands in a folder that can't be listed is not served; the owner is told.
 	if (rc < 0)
 		(void)view_record_unlisted(view, dir_path, rc);

@@ -42,10 +42,9 @@ struct view_listing {
 	atomic_size_t pending; // of them, plus one while handing out
 	struct task *task;
 };
-// 0 with a reference to the newest listing, VIEW_PARKED, or a negative errno. `ret_changed` (may be NULL) is true when what is
-// visible differs from the listing before.
+// 0 with a reference to the newest listing, VIEW_PARKED, or a negative errno.
 int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
-	      struct listing **ret, bool *ret_changed);
+	      struct listing **ret);
 
 // Tells the owner that a folder could not be listed (`code`: a negative errno). view_list() does so itself.
 int view_record_unlisted(struct view *view, const char *path, int code);
