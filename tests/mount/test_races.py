@@ -485,6 +485,54 @@ def readers_see_whole_scanned_bodies(w):
     w.settle()
 
 
+@case
+def storm_on_a_cold_file_scans_once(w):
+    source = w.path("source")
+    os.mkdir(source)
+    _, view = w.two_folders(source=source)
+    control = w.control(view)
+    eventually(lambda: w.status(control)["counters"]["indexed"], what="the first walk")
+    before = w.status(control)["counters"]["scans"]
+    raw = lines(1, 0, 6 << 14)
+    write(f"{source}/cold.py", raw)
+    begin = time.monotonic() + 0.5
+
+    def ask():
+        time.sleep(max(0, begin - time.monotonic()))
+        return [os.stat(f"{view}/cold.py").st_size, read(f"{view}/cold.py") == raw]
+
+    answers = finish([start(w, f"asker-{number}", ask) for number in range(32)])
+    equal(answers, [[len(raw), True]] * 32, "what they got")
+    equal(w.status(control)["counters"]["scans"] - before, 1, "scans")
+
+
+@case
+def large_scan_does_not_hold_up_small_files(w):
+    """All small ones are there before the large one is: an order, and no time."""
+    source = w.path("source")
+    write(f"{source}/first.md", "# First\n")
+    _, view = w.two_folders(source=source, config="mount: {scanTimeMs: 600000}\n")
+    control = w.control(view)
+    eventually(lambda: w.status(control)["counters"]["indexed"], what="the first walk")
+    for number in range(300):
+        write(f"{source}/small/{number}.md", f"# {number}\n")
+    # What has to be normalized takes longest.
+    text = "Ｗｏｒｄｓ ａｎｄ ｍｏｒｅ\n".encode() * (60 * 1024 * 1024 // 42)
+    write(f"{source}/large.py", text)
+
+    def ask():
+        return [os.stat(f"{view}/large.py").st_size, time.monotonic()]
+
+    large = start(w, "large", ask)
+    time.sleep(0.2)
+    for number in range(300):
+        equal(read(f"{view}/small/{number}.md"), f"# {number}\n".encode(), "a small one")
+    done = time.monotonic()
+    size, answered = finish([large])[0]
+    equal(size, len(text), "the large one's size")
+    assert done < answered, "the small ones came after the large one"
+
+
 def read_again(kind, view, name):
     try:
         return bool(os.listdir(f"{view}/{name}") if kind.folder else read_file(kind, view, name, {}))
