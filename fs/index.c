@@ -21,6 +21,7 @@ struct index_walk {
 static int index_open(struct index_walk *walk, const char *path)
 {
 	struct view *view = walk->view;
+	struct follow *follow;
 	struct stat st;
 	int fd, rc;
 
@@ -28,15 +29,16 @@ static int index_open(struct index_walk *walk, const char *path)
 		walk->dir = store_get(view->store, NODE_ROOT);
 		return 0;
 	}
-	fd = source_open_directory(view->context.source->root_fd, path);
+	fd = source_open_place(view->context.source, path, &follow);
 	if (fd < 0)
 		return fd;
 	rc = source_stat(fd, &st);
-	if (rc < 0) {
+	if (rc == 0)
+		rc = store_directory(view->store, take_fd(fd), &st, path, follow, &walk->dir);
+	if (fd >= 0)
 		(void)close(fd);
-		return rc;
-	}
-	return store_directory(view->store, fd, &st, path, &walk->dir);
+	follow_unref(follow);
+	return rc;
 }
 
 static int index_push(struct index_walk *walk, const char *dir_path, const struct listing *listing)

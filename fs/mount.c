@@ -280,6 +280,8 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 	if (rc == 0)
 		rc = strv_copy(&daemon->warnings, &daemon->config->warnings);
 	if (rc == 0)
+		rc = source_allow(daemon->source, &daemon->config->mount.follow_symlinks, &daemon->warnings);
+	if (rc == 0)
 		rc = rule_cost_warn(daemon->scanner, &daemon->warnings);
 	if (rc == 0 && !scanner_has_jit(daemon->scanner))
 		rc = strv_add(&daemon->warnings, "PCRE2 has no JIT here: scanning is slower");

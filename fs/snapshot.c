@@ -68,7 +68,8 @@ static inline void cleanup_version(struct version *version)
 struct build {
 	const struct snapshot_context *context;
 	const struct inspect_options *options;
-	const char *name;
+	const char *file; // in its directory
+	const char *name; // as shown: a followed link's own
 	enum body_wanted wanted;
 	bool is_manifest;
 };
@@ -173,7 +174,7 @@ static int read_version(const struct build *build, int dir_fd, struct version *r
 	const size_t max = (size_t)build->context->config->mount.max_file_size;
 
 	for (int i = 0; i < READ_TRIES; i++) {
-		CLEANUP(fd) int fd = source_open_file(dir_fd, build->name);
+		CLEANUP(fd) int fd = source_open_file(dir_fd, build->file);
 		CLEANUP(version) struct version version = { .inspected = false };
 		struct identity before, after;
 		bool large;
@@ -484,8 +485,14 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 		.max_body_length = context->agent->max_body_length,
 		.scan = context->agent->scanning_enabled,
 	};
-	const struct build build = { context, &options, name, body == NULL ? BODY_NONE : body->wanted,
-				     classify_is_skill_md(name) };
+	const char *slash = strrchr(path, '/');
+	const char *shown = slash == NULL ? path : slash + 1;
+	const struct build build = { context,
+				     &options,
+				     name,
+				     shown,
+				     body == NULL ? BODY_NONE : body->wanted,
+				     classify_is_skill_md(shown) };
 	struct cpu_budget budget;
 	int rc;
 
@@ -501,7 +508,7 @@ int snapshot_build(const struct snapshot_context *context, int dir_fd, const cha
 	set_source(snapshot, &version.st);
 	if (rc < 0) {
 		version.report =
-			(struct report){ .cls = options.has_class ? options.cls : classify(name, "", 0) };
+			(struct report){ .cls = options.has_class ? options.cls : classify(shown, "", 0) };
 		version.inspected = true;
 		snapshot->passing = rc != -EFBIG && rc != -ENXIO && rc != -EXDEV && rc != -EACCES &&
 				    rc != -EPERM && rc != -ELOOP;

@@ -83,7 +83,8 @@ struct body_request {
 };
 
 // Reads, checks, scans and decides. Never fails for a file's sake: one that cannot be read, is too large or keeps changing
-// gives VERDICT_ERROR with a notice. `body` may be NULL: not wanted. 0 or -ENOMEM.
+// gives VERDICT_ERROR with a notice. `name` is what to open in `dir_fd`; `path` is where it is shown, and its last component
+// is the name that counts. `body` may be NULL: not wanted. 0 or -ENOMEM.
 int snapshot_build(const struct snapshot_context *context, int dir_fd, const char *name, const char *path,
 		   struct snapshot **ret, struct body_request *body);
 // From a report that was made elsewhere; takes it over. -ENOMEM, when it is released.

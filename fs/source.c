@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/source.h"
+#include "fs/source_link.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,12 +8,12 @@
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "sanitize/cleanup.h"
 
-#define LINKS_MAX   40 // as the kernel's MAXSYMLINKS
 #define RESOLVE_ALL (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS)
 
 static int open_beneath(int dir_fd, const char *path, int flags)
@@ -32,8 +32,28 @@ static int open_beneath(int dir_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+// The kernel takes no path of PATH_MAX bytes and more: such a one is walked in pieces.
 int source_open_directory(int dir_fd, const char *name)
 {
+	CLEANUP(fd) int held = -1;
+	char piece[PATH_MAX];
+
+	while (strlen(name) >= sizeof(piece)) {
+		const char *slash = memrchr(name, '/', sizeof(piece) - 1);
+		int fd;
+
+		if (slash == NULL || slash == name)
+			return -ENAMETOOLONG;
+		memcpy(piece, name, (size_t)(slash - name));
+		piece[slash - name] = '\0';
+		fd = open_beneath(dir_fd, piece, O_PATH | O_DIRECTORY);
+		if (fd < 0)
+			return fd;
+		if (held >= 0)
+			(void)close(held);
+		held = dir_fd = fd;
+		name = slash + 1;
+	}
 	return open_beneath(dir_fd, name, O_PATH | O_DIRECTORY);
 }
 
@@ -141,6 +161,8 @@ int source_open(const char *path, struct source **ret, struct error *error)
 		free(source);
 		return error_set(error, rc, "%s: %s", canonical, strerror(-rc));
 	}
+	if (getrandom(&source->secret, sizeof(source->secret), 0) < 0)
+		source->secret = (uintptr_t)source;
 	source->root_fd = take_fd(fd);
 	source->path = take(canonical);
 	*ret = source;
@@ -152,6 +174,12 @@ void source_close(struct source *source)
 	if (source == NULL)
 		return;
 	(void)close(source->root_fd);
+	for (size_t i = 0; i < source->follow_count; i++) {
+		(void)close(source->follows[i].fd);
+		free(source->follows[i].path);
+		free(source->follows[i].named);
+	}
+	free(source->follows);
 	free(source->path);
 	free(source);
 }
@@ -173,8 +201,26 @@ bool entry_kind_hidden(enum entry_kind kind)
 	return true;
 }
 
-// What one name is, without following a link.
-static int examine_name(const struct source *source, int dir_fd, const char *name, enum entry_kind *ret_kind,
+// Whether an entry lies on another mount than its directory. Most lie where the source does, which costs no look.
+static bool on_other_mount(const struct source *source, int dir_fd, uint64_t mount_id)
+{
+	uint64_t of_dir;
+
+	if (mount_id == source->mount_id)
+		return false;
+	return source->follow_count == 0 || mount_id_of(dir_fd, "", &of_dir) < 0 || of_dir != mount_id;
+}
+
+static bool on_other_device(const struct source *source, int dir_fd, dev_t dev)
+{
+	struct stat st;
+
+	if (dev == source->dev)
+		return false;
+	return source->follow_count == 0 || stat_entry(dir_fd, "", &st) < 0 || st.st_dev != dev;
+}
+
+int source_examine_name(const struct source *source, int dir_fd, const char *name, enum entry_kind *ret_kind,
 			struct stat *ret_stat)
 {
 	uint64_t mount_id = 0;
@@ -197,7 +243,7 @@ static int examine_name(const struct source *source, int dir_fd, const char *nam
 		*ret_kind = ENTRY_RESERVED;
 		return 0;
 	}
-	if (mount_id != source->mount_id) {
+	if (on_other_mount(source, dir_fd, mount_id)) {
 		*ret_kind = ENTRY_NESTED_MOUNT;
 		return 0;
 	}
@@ -208,7 +254,7 @@ static int examine_name(const struct source *source, int dir_fd, const char *nam
 	}
 	if (rc < 0)
 		return rc;
-	if (mount_id == 0 && ret_stat->st_dev != source->dev)
+	if (mount_id == 0 && on_other_device(source, dir_fd, ret_stat->st_dev))
 		*ret_kind = ENTRY_NESTED_MOUNT;
 	else if (S_ISDIR(ret_stat->st_mode))
 		*ret_kind = ENTRY_DIRECTORY;
@@ -221,199 +267,12 @@ static int examine_name(const struct source *source, int dir_fd, const char *nam
 	return 0;
 }
 
-static int read_link(int dir_fd, const char *name, char **ret)
-{
-	char target[PATH_MAX];
-	ssize_t len = readlinkat(dir_fd, name, target, sizeof(target));
-
-	if (len < 0)
-		return -errno;
-	if ((size_t)len >= sizeof(target))
-		return -ENAMETOOLONG;
-	*ret = strndup(target, (size_t)len);
-	return *ret == NULL ? -ENOMEM : 0;
-}
-
-// The part of an absolute target below the root ("" for the root itself), or NULL when it lies elsewhere.
-static const char *below_root(const struct source *source, const char *target)
-{
-	size_t len = strlen(source->path);
-
-	if (strcmp(source->path, "/") == 0)
-		len = 0;
-	if (strncmp(target, source->path, len) != 0 || (target[len] != '/' && target[len] != '\0'))
-		return NULL;
-	target += len;
-	while (*target == '/')
-		target++;
-	return target;
-}
-
-// Follows `target` from the directory `dir_path` as the kernel will follow it through the view: component by component,
-// links included. Returns 1 when it stays beneath the root (it may dangle or loop), 0 when it leaves it.
-static int stays_beneath(const struct source *source, const char *dir_path, const char *target)
-{
-	CLEANUP(buf) struct buf current = BUF_INIT; // where we are: no links, no dots
-	CLEANUP(free) char *pending = strdup(target);
-	int links = 0;
-	bool dangling = false;
-	int rc = pending == NULL ? -ENOMEM : buf_append_string(&current, dir_path);
-
-	while (rc == 0 && pending[0] != '\0') {
-		CLEANUP(free) char *name = NULL;
-		CLEANUP(free) char *next = NULL;
-		CLEANUP(fd) int fd = -1;
-		size_t skip, len;
-		enum entry_kind kind;
-		struct stat st;
-
-		if (pending[0] == '/') {
-			const char *rest = below_root(source, pending);
-
-			if (rest == NULL)
-				return 0;
-			next = strdup(rest);
-			if (next == NULL)
-				return -ENOMEM;
-			free(pending);
-			pending = take(next);
-			buf_clear(&current);
-			dangling = false;
-			continue;
-		}
-		len = strcspn(pending, "/");
-		name = strndup(pending, len);
-		skip = len + strspn(pending + len, "/");
-		next = strdup(pending + skip);
-		if (name == NULL || next == NULL)
-			return -ENOMEM;
-		free(pending);
-		pending = take(next);
-		if (name[0] == '\0' || strcmp(name, ".") == 0)
-			continue;
-		if (strcmp(name, "..") == 0) {
-			char *slash;
-
-			if (current.len == 0)
-				return 0;
-			slash = memrchr(current.data, '/', current.len);
-			current.len = slash == NULL ? 0 : (size_t)(slash - current.data);
-			current.data[current.len] = '\0';
-			continue;
-		}
-		// Also where the source has no such name: on the mount, the control link stands there.
-		if (strcmp(name, RESERVED_NAME) == 0)
-			return 0;
-		if (!dangling) {
-			fd = current.len == 0 ? fcntl(source->root_fd, F_DUPFD_CLOEXEC, 0)
-					      : source_open_directory(source->root_fd, current.data);
-			if (fd == -ENOENT || fd == -ENOTDIR)
-				dangling = true;
-			else if (fd < 0)
-				return 0;
-		}
-		if (!dangling) {
-			rc = examine_name(source, fd, name, &kind, &st);
-			if (rc < 0)
-				return 0;
-			if (kind == ENTRY_NESTED_MOUNT)
-				return 0;
-			if (kind == ENTRY_LINK) {
-				CLEANUP(free) char *inner = NULL;
-				char *joined = NULL;
-
-				if (++links > LINKS_MAX)
-					return 1; // the kernel gives up here too: ELOOP
-				rc = read_link(fd, name, &inner);
-				if (rc < 0)
-					return 0;
-				if (asprintf(&joined, "%s/%s", inner, pending) < 0)
-					return -ENOMEM;
-				free(pending);
-				pending = joined;
-				continue;
-			}
-			dangling = kind == ENTRY_MISSING;
-		}
-		if (current.len > 0)
-			rc = buf_append_byte(&current, '/');
-		if (rc == 0)
-			rc = buf_append_string(&current, name);
-		if (current.len > PATH_MAX)
-			return 0;
-	}
-	return rc < 0 ? rc : 1;
-}
-
-// The target to show: an absolute one is rewritten as seen from `dir_path`.
-static int shown_target(const struct source *source, const char *dir_path, const char *target, char **ret)
-{
-	CLEANUP(buf) struct buf shown = BUF_INIT;
-	const char *rest;
-	int rc = 0;
-
-	if (target[0] != '/') {
-		*ret = strdup(target);
-		return *ret == NULL ? -ENOMEM : 0;
-	}
-	rest = below_root(source, target);
-	if (rest == NULL)
-		return -EXDEV;
-	for (const char *at = dir_path; rc == 0 && *at != '\0'; at += strspn(at, "/")) {
-		rc = buf_append_string(&shown, "../");
-		at += strcspn(at, "/");
-	}
-	if (rc == 0)
-		rc = buf_append_string(&shown, rest);
-	if (rc == 0 && shown.len == 0)
-		rc = buf_append_byte(&shown, '.');
-	if (rc < 0)
-		return rc;
-	*ret = buf_detach(&shown);
-	return *ret == NULL ? -ENOMEM : 0;
-}
-
-int source_examine(const struct source *source, int dir_fd, const char *dir_path, const char *name,
-		   enum entry_kind *ret_kind, struct stat *ret_stat, char **ret_target)
-{
-	CLEANUP(free) char *target = NULL;
-	enum entry_kind kind;
-	struct stat st;
-	int rc;
-
-	rc = examine_name(source, dir_fd, name, &kind, &st);
-	if (rc < 0)
-		return rc;
-	if (kind == ENTRY_LINK) {
-		rc = read_link(dir_fd, name, &target);
-		if (rc == -ENOENT || rc == -EINVAL)
-			return -EAGAIN; // it changed under us
-		if (rc < 0)
-			return rc;
-		rc = stays_beneath(source, dir_path, target);
-		if (rc < 0)
-			return rc;
-		if (rc == 0)
-			kind = ENTRY_ESCAPE;
-	}
-	if (ret_target != NULL && kind == ENTRY_LINK) {
-		rc = shown_target(source, dir_path, target, ret_target);
-		if (rc < 0)
-			return rc;
-	} else if (ret_target != NULL && kind == ENTRY_ESCAPE) {
-		*ret_target = take(target);
-	}
-	*ret_kind = kind;
-	*ret_stat = st;
-	return 0;
-}
-
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int open_listing(int dir_fd, DIR **ret)
+int source_open_listing(int dir_fd, DIR **ret)
 {
 	CLEANUP(fd) int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -436,7 +295,7 @@ int source_list(int dir_fd, struct buf *ret, size_t *ret_count)
 	DIR *dir;
 	int rc;
 
-	rc = open_listing(dir_fd, &dir);
+	rc = source_open_listing(dir_fd, &dir);
 	if (rc < 0)
 		return rc;
 	while (rc == 0 && (errno = 0, entry = readdir(dir)) != NULL) {
@@ -467,83 +326,4 @@ int source_list(int dir_fd, struct buf *ret, size_t *ret_count)
 	sorted = BUF_INIT;
 	*ret_count = count;
 	return 0;
-}
-
-int source_count_directories(const struct source *source, int dir_fd, size_t *ret)
-{
-	struct dirent *entry;
-	size_t count = 0;
-	DIR *dir;
-	int rc;
-
-	rc = open_listing(dir_fd, &dir);
-	if (rc < 0)
-		return rc;
-	while ((errno = 0, entry = readdir(dir)) != NULL) {
-		enum entry_kind kind;
-		struct stat st;
-
-		if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
-			continue;
-		if (examine_name(source, dir_fd, entry->d_name, &kind, &st) == 0 && kind == ENTRY_DIRECTORY)
-			count++;
-	}
-	rc = -errno;
-	(void)closedir(dir);
-	if (rc == 0)
-		*ret = count;
-	return rc;
-}
-
-static int walk(const struct source *source, int dir_fd, const char *dir_path,
-		int (*visit)(const struct source_entry *, void *), void *context)
-{
-	CLEANUP(buf) struct buf names = BUF_INIT;
-	size_t count = 0;
-	int rc;
-
-	rc = source_list(dir_fd, &names, &count);
-	if (rc < 0)
-		return rc;
-	for (const char *name = names.data; count > 0; count--, name += strlen(name) + 1) {
-		CLEANUP(free) char *path = NULL;
-		CLEANUP(free) char *target = NULL;
-		CLEANUP(fd) int fd = -1;
-		struct source_entry entry = { .name = name, .dir_fd = dir_fd };
-		struct stat st;
-
-		rc = source_join(dir_path, name, &path);
-		if (rc < 0)
-			return rc;
-		rc = source_examine(source, dir_fd, dir_path, name, &entry.kind, &st, &target);
-		if (rc == -EAGAIN)
-			continue;
-		if (rc < 0)
-			return rc;
-		if (entry.kind == ENTRY_MISSING)
-			continue;
-		entry.path = path;
-		entry.st = &st;
-		entry.target = target;
-		rc = visit(&entry, context);
-		if (rc < 0)
-			return rc;
-		if (entry.kind != ENTRY_DIRECTORY)
-			continue;
-		fd = source_open_directory(dir_fd, name);
-		if (fd == -ENOENT || fd == -ENOTDIR)
-			continue;
-		if (fd < 0)
-			return fd;
-		rc = walk(source, fd, path, visit, context);
-		// A folder that may not be listed holds nothing that can be served: go on.
-		if (rc < 0 && rc != -EACCES)
-			return rc;
-	}
-	return 0;
-}
-
-int source_walk(const struct source *source, int (*visit)(const struct source_entry *, void *), void *context)
-{
-	return walk(source, source->root_fd, "", visit, context);
 }

@@ -169,6 +169,7 @@ static void node_destroy(struct node *node)
 		listing_unref(node->directory->listing);
 		if (node->directory->fd >= 0)
 			(void)close(node->directory->fd);
+		follow_unref(node->directory->follow);
 		free(node->directory);
 		break;
 	case NODE_FILE:
@@ -246,6 +247,17 @@ uint64_t store_ino(struct store *store, const struct identity *identity, unsigne
 	return 3 * room | (hash_key(fields, sizeof(fields), store->secret) & (room - 1));
 }
 
+uint64_t store_directory_ino(struct store *store, const struct identity *identity,
+			     const struct follow *follow)
+{
+	const uint64_t room = (uint64_t)1 << (INO_BITS - 2);
+	uint64_t fields[3] = { identity->dev, identity->ino, follow == NULL ? 0 : follow->key };
+
+	if (follow == NULL)
+		return store_ino(store, identity, 0);
+	return 3 * room | (hash_key(fields, sizeof(fields), store->secret) & (room - 1));
+}
+
 static struct node *node_new(enum node_kind kind, uint64_t variant, const char *path)
 {
 	struct node *node = calloc(1, sizeof(*node));
@@ -263,10 +275,12 @@ static struct node *node_new(enum node_kind kind, uint64_t variant, const char *
 }
 
 // Takes `fd` over, also when it fails.
-static struct node *directory_new(struct store *store, int fd, const struct stat *st, const char *path)
+static struct node *directory_new(struct store *store, int fd, const struct stat *st, const char *path,
+				  struct follow *follow)
 {
 	struct node_directory *directory = calloc(1, sizeof(*directory));
-	struct node *node = directory == NULL ? NULL : node_new(NODE_DIRECTORY, 0, path);
+	uint64_t variant = follow == NULL ? 0 : follow->key;
+	struct node *node = directory == NULL ? NULL : node_new(NODE_DIRECTORY, variant, path);
 
 	if (node == NULL) {
 		free(directory);
@@ -276,7 +290,8 @@ static struct node *directory_new(struct store *store, int fd, const struct stat
 	directory->fd = fd;
 	directory->identity = identity_of(st);
 	node->directory = directory;
-	node->ino = store_ino(store, &directory->identity, 0);
+	directory->follow = follow_ref(follow);
+	node->ino = store_directory_ino(store, &directory->identity, follow);
 	return node;
 }
 
@@ -376,7 +391,7 @@ int store_root(struct store *store, int fd, const struct stat *st)
 	if (copy < 0)
 		return -errno;
 	store->root_dev = st->st_dev;
-	node = directory_new(store, copy, st, "");
+	node = directory_new(store, copy, st, "", NULL);
 	if (node == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&store->lock);
@@ -404,9 +419,10 @@ static struct node *find_or_insert(struct store *store, struct node *fresh)
 	return node;
 }
 
-int store_directory(struct store *store, int fd, const struct stat *st, const char *path, struct node **ret)
+int store_directory(struct store *store, int fd, const struct stat *st, const char *path,
+		    struct follow *follow, struct node **ret)
 {
-	struct node *node = directory_new(store, fd, st, path);
+	struct node *node = directory_new(store, fd, st, path, follow);
 
 	if (node == NULL)
 		return -ENOMEM;

@@ -22,6 +22,7 @@ enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
 struct node_directory {
 	int fd; // O_PATH
 	struct identity identity;
+	struct follow *follow; // the innermost followed link on the way to it, or NULL
 	// Under the store's lock:
 	struct listing *listing;         // the newest, or NULL
 	uint32_t told;                   // the generation that the kernel was last told about
@@ -73,10 +74,14 @@ bool node_moved(struct store *store, struct node *node, const char *path);
 
 // The inode number shown for a file of that class (0 for directories and links).
 uint64_t store_ino(struct store *store, const struct identity *identity, unsigned cls);
+uint64_t store_directory_ino(struct store *store, const struct identity *identity,
+			     const struct follow *follow);
 // A directory (takes `fd` over) or a link: found by identity, else made. With a reference.
 int store_root(struct store *store, int fd,
 	       const struct stat *st); // borrows `fd`; its node is never forgotten
-int store_directory(struct store *store, int fd, const struct stat *st, const char *path, struct node **ret);
+// Through each followed link it is a directory of its own: a kernel knows no directory by two names.
+int store_directory(struct store *store, int fd, const struct stat *st, const char *path,
+		    struct follow *follow, struct node **ret);
 int store_link(struct store *store, const struct stat *st, const char *path, const char *target,
 	       struct node **ret);
 

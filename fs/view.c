@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fs/view.h"
+#include "fs/view_examine.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "sanitize/classify.h"
 #include "sanitize/cleanup.h"
@@ -14,7 +12,7 @@
 
 // What else than the source's bytes decides on a file's content: the class that its name or the configuration gives it, and
 // whether it is a skill's manifest. Hard links that differ in this are different files.
-static uint64_t variant_of(const struct view *view, const char *name, const char *path)
+uint64_t view_variant(const struct view *view, const char *name, const char *path)
 {
 	enum file_class cls;
 	uint64_t variant = config_class(view->context.config, path, &cls) ? 8U + (unsigned)cls
@@ -30,8 +28,8 @@ static void record(struct view *view, const char *path, struct snapshot *snapsho
 }
 
 // Something hidden that is no regular file.
-static int record_hidden(struct view *view, enum entry_kind kind, const char *path, const struct stat *st,
-			 const char *target)
+int view_record_hidden(struct view *view, enum entry_kind kind, const char *path, const struct stat *st,
+		       const char *target)
 {
 	CLEANUP(snapshot) struct snapshot *snapshot = NULL;
 	struct identity identity = identity_of(st);
@@ -67,14 +65,14 @@ static void record_missing(struct view *view, struct node *dir, const char *name
 }
 
 // `ret` stays NULL for a file that is hidden for a reason that may pass: such a snapshot is told and not kept.
-static int build_file(struct view *view, struct node *dir, const char *name, const char *path,
+static int build_file(struct view *view, int dir_fd, const char *name, const char *path,
 		      const struct identity *identity, uint64_t variant, bool bulk, struct node **ret)
 {
 	struct body_request body = { .wanted = bulk ? BODY_IF_ROOM : BODY_WANTED };
 	struct snapshot *snapshot;
 	int rc;
 
-	rc = snapshot_build(&view->context, dir->directory->fd, name, path, &snapshot, &body);
+	rc = snapshot_build(&view->context, dir_fd, name, path, &snapshot, &body);
 	if (rc < 0) {
 		store_abandon(view->store, identity, variant);
 		return rc;
@@ -95,27 +93,19 @@ static int build_file(struct view *view, struct node *dir, const char *name, con
 	return store_publish(view->store, identity, variant, path, snapshot, ret);
 }
 
-struct examined {
-	char *path;
-	char *target;
-	enum entry_kind kind;
-	struct stat st;
-};
-
-static void cleanup_examined(struct examined *examined)
+struct place view_place(const struct node *dir, const char *dir_path)
 {
-	free(examined->path);
-	free(examined->target);
+	return (struct place){ .fd = dir->directory->fd, .path = dir_path, .follow = dir->directory->follow };
 }
 
-static int examine(struct view *view, struct node *dir, const char *dir_path, const char *name,
-		   struct examined *ret)
+int view_examine(struct view *view, struct node *dir, const char *dir_path, const char *name,
+		 struct examined *ret)
 {
+	const struct place place = view_place(dir, dir_path);
 	int rc = source_join(dir_path, name, &ret->path);
 
 	for (int i = 0; rc == 0 && i < EXAMINE_TRIES; i++) {
-		rc = source_examine(view->context.source, dir->directory->fd, dir_path, name, &ret->kind,
-				    &ret->st, &ret->target);
+		rc = source_examine(view->context.source, &place, name, &ret->found);
 		if (rc != -EAGAIN)
 			return rc;
 		rc = 0;
@@ -123,23 +113,47 @@ static int examine(struct view *view, struct node *dir, const char *dir_path, co
 	return rc < 0 ? rc : -EIO;
 }
 
+// A directory's node. NULL when it is gone meanwhile.
+static int find_directory(struct view *view, struct node *dir, const char *name, struct examined *at,
+			  struct node **ret)
+{
+	struct follow *follow = at->found.follow != NULL ? at->found.follow : dir->directory->follow;
+	CLEANUP(fd)
+	int fd = at->found.follow != NULL ? take_fd(at->found.fd)
+					  : source_open_directory(dir->directory->fd, name);
+	int rc;
+
+	*ret = NULL;
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return 0;
+	if (fd < 0)
+		return fd;
+	// Its own attributes: another directory may have taken the name since.
+	rc = source_stat(fd, &at->found.st);
+	if (rc == 0)
+		rc = store_directory(view->store, take_fd(fd), &at->found.st, at->path, follow, ret);
+	if (rc == 0)
+		(void)node_moved(view->store, *ret, at->path);
+	return rc;
+}
+
 // `scan`: whether a file may be read and scanned now.
 static int lookup(struct view *view, struct node *dir, const char *name, struct task *task, bool scan,
 		  struct node **ret_node)
 {
 	CLEANUP(free) char *dir_path = node_path(view->store, dir);
-	CLEANUP(examined) struct examined at = { 0 };
+	CLEANUP(examined) struct examined at = EXAMINED_INIT;
 	struct identity identity;
 	struct node *node = NULL;
 	uint64_t variant;
-	int rc, fd;
+	int rc;
 
 	if (dir_path == NULL)
 		return -ENOMEM;
-	rc = examine(view, dir, dir_path, name, &at);
+	rc = view_examine(view, dir, dir_path, name, &at);
 	if (rc < 0)
 		return rc;
-	switch (at.kind) {
+	switch (at.found.kind) {
 	case ENTRY_MISSING:
 		// What is missing must be answered as fast as what is hidden.
 		if (!scan && missing_is_news(view, dir, name, at.path))
@@ -152,35 +166,22 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 	case ENTRY_SPECIAL:
 	case ENTRY_NESTED_MOUNT:
 	case ENTRY_RESERVED:
-		identity = identity_of(&at.st);
+		identity = identity_of(&at.found.st);
 		if (!scan && !ledger_holds(view->ledger, at.path, &identity))
 			return -EAGAIN;
-		rc = record_hidden(view, at.kind, at.path, &at.st, at.target);
+		rc = view_record_hidden(view, at.found.kind, at.path, &at.found.st, at.found.target);
 		if (rc == 0)
 			*ret_node = NULL;
 		return rc;
 	case ENTRY_DIRECTORY:
-		fd = source_open_directory(dir->directory->fd, name);
-		if (fd == -ENOENT || fd == -ENOTDIR) {
-			*ret_node = NULL;
-			return 0;
-		}
-		if (fd < 0)
-			return fd;
-		// Its own attributes: another directory may have taken the name since.
-		rc = source_stat(fd, &at.st);
-		if (rc < 0) {
-			(void)close(fd);
-			return rc;
-		}
-		rc = store_directory(view->store, fd, &at.st, at.path, &node);
-		if (rc < 0)
-			return rc;
-		(void)node_moved(view->store, node, at.path);
-		*ret_node = node;
-		return 0;
+		rc = find_directory(view, dir, name, &at, ret_node);
+		// It may have been a link that was hidden.
+		if (rc == 0 && at.found.follow != NULL && *ret_node != NULL &&
+		    (*ret_node)->directory->listing == NULL)
+			(void)ledger_set(view->ledger, at.path, NULL);
+		return rc;
 	case ENTRY_LINK:
-		rc = store_link(view->store, &at.st, at.path, at.target, &node);
+		rc = store_link(view->store, &at.found.st, at.path, at.found.target, &node);
 		if (rc < 0)
 			return rc;
 		(void)ledger_set(view->ledger, at.path, NULL);
@@ -190,10 +191,10 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 		break;
 	}
 
-	identity = identity_of(&at.st);
-	variant = variant_of(view, name, at.path);
+	identity = identity_of(&at.found.st);
+	variant = view_variant(view, name, at.path);
 	rc = store_claim(view->store, &identity, variant, scan ? task : NULL, &node);
-	if (rc == STORE_CLAIMED && scan && at.st.st_size > HEAVY && task_put_off(view->pool, task)) {
+	if (rc == STORE_CLAIMED && scan && at.found.st.st_size > HEAVY && task_put_off(view->pool, task)) {
 		store_abandon(view->store, &identity, variant);
 		return VIEW_PARKED;
 	}
@@ -206,8 +207,9 @@ static int lookup(struct view *view, struct node *dir, const char *name, struct 
 	if (rc == STORE_PARKED)
 		return VIEW_PARKED;
 	if (rc == STORE_CLAIMED) {
-		rc = build_file(view, dir, name, at.path, &identity, variant, task != NULL && task->bulk,
-				&node);
+		rc = build_file(view, at.found.name != NULL ? at.found.fd : dir->directory->fd,
+				at.found.name != NULL ? at.found.name : name, at.path, &identity, variant,
+				task != NULL && task->bulk, &node);
 		if (rc < 0 || node == NULL) {
 			*ret_node = NULL;
 			return rc;
@@ -238,231 +240,6 @@ int view_find(struct view *view, struct node *dir, const char *name, struct node
 	return lookup(view, dir, name, NULL, false, ret_node);
 }
 
-// One file's scan, handed out by a listing.
-struct scan {
-	struct task task;
-	struct view *view;
-	struct node *dir;
-	struct view_listing *listing;
-	char name[];
-};
-
-static void listing_part_done(struct view *view, struct view_listing *state)
-{
-	if (atomic_fetch_sub_explicit(&state->pending, 1, memory_order_acq_rel) == 1)
-		pool_queue(view->pool, state->task);
-}
-
-static void scan_run(struct task *task)
-{
-	struct scan *scan = (struct scan *)task;
-	struct view *view = scan->view;
-	struct node *node = NULL;
-	int rc = 0;
-
-	// Whatever goes wrong is met again, and reported, when the listing itself asks.
-	if (!atomic_load(&view->ending))
-		rc = view_lookup(view, scan->dir, scan->name, task, &node);
-	if (rc == VIEW_PARKED)
-		return;
-	if (rc == 0)
-		node_put(view->store, node);
-	node_put(view->store, scan->dir);
-	listing_part_done(view, scan->listing);
-	free(scan);
-}
-
-static int hand_out(struct view *view, struct node *dir, const char *name, struct view_listing *state)
-{
-	struct scan *scan = calloc(1, sizeof(*scan) + strlen(name) + 1);
-
-	if (scan == NULL)
-		return -ENOMEM;
-	scan->task.run = scan_run;
-	scan->task.bulk = true;
-	scan->view = view;
-	scan->listing = state;
-	memcpy(scan->name, name, strlen(name) + 1);
-	scan->dir = store_get(view->store, dir->id);
-	atomic_fetch_add_explicit(&state->pending, 1, memory_order_relaxed);
-	pool_queue(view->pool, &scan->task);
-	return 0;
-}
-
-// Has the files that are not known yet scanned side by side. Returns VIEW_PARKED when there are any.
-static int spread(struct view *view, struct node *dir, const char *dir_path, const struct buf *names,
-		  size_t count, struct view_listing *state, struct task *task)
-{
-	const char *name = names->data;
-	bool any = false;
-
-	state->spread = true;
-	state->task = task;
-	atomic_store(&state->pending, 1);
-	for (size_t i = 0; i < count; i++, name += strlen(name) + 1) {
-		CLEANUP(examined) struct examined at = { 0 };
-		struct identity identity;
-		struct node *node;
-		uint64_t variant;
-		int rc;
-
-		if (examine(view, dir, dir_path, name, &at) < 0 || at.kind != ENTRY_FILE)
-			continue;
-		identity = identity_of(&at.st);
-		variant = variant_of(view, name, at.path);
-		rc = store_claim(view->store, &identity, variant, NULL, &node);
-		if (rc == STORE_HIT) {
-			node_put(view->store, node);
-			continue;
-		}
-		if (rc == STORE_CLAIMED)
-			store_abandon(view->store, &identity, variant);
-		if (rc >= 0 && hand_out(view, dir, name, state) == 0)
-			any = true;
-	}
-	if (!any)
-		return 0;
-	listing_part_done(view, state);
-	return VIEW_PARKED;
-}
-
-static void add_entry(struct listing *listing, const struct buf *names, const char *name, uint64_t ino,
-		      uint32_t type)
-{
-	listing->entries[listing->count++] =
-		(struct listing_entry){ .ino = ino, .name = (uint32_t)(name - names->data), .type = type };
-}
-
-static int fill(struct view *view, struct node *dir, const char *dir_path, const struct buf *names,
-		size_t count, struct task *task, struct listing *listing)
-{
-	const char *name = names->data;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < count; i++, name += strlen(name) + 1) {
-		CLEANUP(examined) struct examined at = { 0 };
-		struct node *node = NULL;
-
-		rc = examine(view, dir, dir_path, name, &at);
-		if (rc < 0)
-			break;
-		if (at.kind == ENTRY_MISSING)
-			continue;
-		if (at.kind == ENTRY_DIRECTORY || at.kind == ENTRY_LINK) {
-			struct identity identity = identity_of(&at.st);
-
-			add_entry(listing, names, name, store_ino(view->store, &identity, 0),
-				  at.st.st_mode & S_IFMT);
-			continue;
-		}
-		rc = view_lookup(view, dir, name, task, &node);
-		if (rc != 0)
-			break;
-		if (node == NULL)
-			listing->hidden++;
-		else
-			add_entry(listing, names, name, node->ino,
-				  node->kind == NODE_FILE        ? S_IFREG
-				  : node->kind == NODE_DIRECTORY ? S_IFDIR
-								 : S_IFLNK);
-		node_put(view->store, node);
-	}
-	return rc;
-}
-
-// Names that stood in the source at the last listing and do not any more.
-static void forget_vanished(struct view *view, const char *dir_path, const struct listing *old,
-			    const struct listing *now)
-{
-	const char *a = old->names.data, *b = now->names.data;
-	size_t left = old->source_count, right = now->source_count;
-
-	while (left > 0) {
-		int order = right == 0 ? -1 : strcmp(a, b);
-
-		if (order < 0) {
-			CLEANUP(free) char *path = NULL;
-
-			if (source_join(dir_path, a, &path) == 0) {
-				(void)ledger_set(view->ledger, path, NULL);
-				if (listing_find(old, a) == S_IFDIR)
-					ledger_forget_below(view->ledger, path);
-			}
-		}
-		if (order >= 0) {
-			b += strlen(b) + 1;
-			right--;
-		}
-		if (order <= 0) {
-			a += strlen(a) + 1;
-			left--;
-		}
-	}
-}
-
-int view_record_unlisted(struct view *view, const char *path, int code)
-{
-	struct stat none = { 0 };
-
-	return record_hidden(view, ENTRY_DIRECTORY, path, &none, strerror(-code));
-}
-
-static int list(struct view *view, struct node *dir, const char *dir_path, struct view_listing *state,
-		struct task *task, struct listing **ret)
-{
-	CLEANUP(buf) struct buf names = BUF_INIT;
-	struct listing *listing = NULL, *old;
-	struct timespec now;
-	size_t count = 0;
-	int rc;
-
-	rc = source_list(dir->directory->fd, &names, &count);
-	if (rc == 0 && !state->spread)
-		rc = spread(view, dir, dir_path, &names, count, state, task);
-	if (rc != 0)
-		return rc;
-	listing = calloc(1, sizeof(*listing));
-	if (listing == NULL)
-		return -ENOMEM;
-	atomic_init(&listing->refs, 2); // the node's and the caller's
-	listing->entries = calloc(count + 1, sizeof(*listing->entries));
-	rc = listing->entries == NULL ? -ENOMEM : fill(view, dir, dir_path, &names, count, task, listing);
-	if (rc != 0) {
-		atomic_store(&listing->refs, 1);
-		listing_unref(listing);
-		return rc;
-	}
-	listing->names = names;
-	listing->source_count = count;
-	names = BUF_INIT;
-
-	old = node_listing(view->store, dir);
-	if (old != NULL)
-		forget_vanished(view, dir_path, old, listing);
-	listing_unref(old);
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	node_set_listing(view->store, dir, listing, &now);
-	*ret = listing;
-	return 0;
-}
-
-int view_list(struct view *view, struct node *dir, struct view_listing *state, struct task *task,
-	      struct listing **ret)
-{
-	CLEANUP(free) char *dir_path = node_path(view->store, dir);
-	int rc;
-
-	if (dir_path == NULL)
-		return -ENOMEM;
-	rc = list(view, dir, dir_path, state, task, ret);
-	// What stands in a folder that can't be listed is not served; the owner is told.
-	if (rc < 0)
-		(void)view_record_unlisted(view, dir_path, rc);
-	else if (rc == 0)
-		(void)ledger_set(view->ledger, dir_path, NULL);
-	return rc;
-}
-
 static bool later(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
@@ -481,7 +258,11 @@ static int directory_attributes(struct view *view, struct node *node, struct sta
 		return rc;
 	identity = identity_of(&st);
 	if (!node_directories(view->store, node, &identity, &directories)) {
-		rc = source_count_directories(view->context.source, node->directory->fd, &directories);
+		CLEANUP(free) char *path = node_path(view->store, node);
+		const struct place place = view_place(node, path);
+
+		rc = path == NULL ? -ENOMEM
+				  : source_count_directories(view->context.source, &place, &directories);
 		if (rc == -EACCES)
 			directories = 0;
 		else if (rc < 0)
@@ -531,22 +312,35 @@ static int rebuild(struct view *view, const struct node *node, struct body **ret
 	CLEANUP(snapshot) struct snapshot *again = NULL;
 	struct body_request body = { .wanted = BODY_WANTED };
 	CLEANUP(free) char *path = node_path(view->store, node);
+	CLEANUP(free) char *dir_path = NULL;
+	CLEANUP(found) struct found found = FOUND_INIT;
 	CLEANUP(fd) int fd = -1;
-	char *slash;
+	struct place place;
+	const char *slash;
 	int rc;
 
 	if (path == NULL)
 		return -ENOMEM;
 	slash = strrchr(path, '/');
-	if (slash != NULL) {
-		*slash = '\0';
-		fd = source_open_directory(view->context.source->root_fd, path);
-		*slash = '/';
-		if (fd < 0)
-			return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? -EIO : -ESTALE;
-	}
-	rc = snapshot_build(&view->context, slash == NULL ? view->context.source->root_fd : fd,
-			    slash == NULL ? path : slash + 1, path, &again, &body);
+	dir_path = strndup(path, slash == NULL ? 0 : (size_t)(slash - path));
+	if (dir_path == NULL)
+		return -ENOMEM;
+	fd = source_open_place(view->context.source, dir_path, &place.follow);
+	if (fd < 0)
+		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? -EIO : -ESTALE;
+	place.fd = fd;
+	place.path = dir_path;
+	rc = source_examine(view->context.source, &place, slash == NULL ? path : slash + 1, &found);
+	follow_unref(place.follow);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : -EIO;
+	if (found.kind != ENTRY_FILE)
+		return -ESTALE;
+	rc = snapshot_build(&view->context, found.name != NULL ? found.fd : fd,
+			    found.name != NULL ? found.name
+			    : slash == NULL    ? path
+					       : slash + 1,
+			    path, &again, &body);
 	if (rc < 0)
 		return rc;
 	ledger_count_scan(view->ledger);

@@ -40,6 +40,7 @@ void config_free(struct config *config)
 	for (size_t i = 0; i < config->mount.class_count; i++)
 		free(config->mount.classes[i].glob);
 	free(config->mount.classes);
+	strv_release(&config->mount.follow_symlinks);
 	for (size_t i = 0; i < config->severity_count; i++)
 		free(config->severities[i].rule_id);
 	free(config->severities);

@@ -81,6 +81,7 @@ struct mount_config {
 	uint64_t spool_size;
 	uint32_t entry_timeout_ms;
 	uint32_t scan_time_ms;          // CPU time that one file may cost
+	struct strv follow_symlinks;    // folders outside into which links may lead
 	enum quarantine quarantine;     // SKILL is refused by this version
 	struct class_override *classes; // in the order of the file
 	size_t class_count;

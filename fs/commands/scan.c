@@ -183,6 +183,7 @@ static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 
 	for (; rc == 0 && *paths != NULL; paths++) {
 		CLEANUP(target) struct target target = { NULL, NULL };
+		CLEANUP(strv) struct strv warnings = { 0 }; // the mount gives them
 		struct error error = { "" };
 
 		run->base = *paths;
@@ -190,6 +191,10 @@ static int scan_paths(struct scan_run *run, char **paths, int *ret_code)
 		if (rc == 0) {
 			run->single = target.name != NULL;
 			run->context.source = target.source;
+			rc = source_allow(target.source, &run->context.config->mount.follow_symlinks,
+					  &warnings);
+		}
+		if (rc == 0) {
 			run->on_mount = warn_of_mount(*paths);
 			rc = target_walk(&target, scan_entry, run, &error);
 		}

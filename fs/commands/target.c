@@ -63,9 +63,9 @@ int target_snapshot(const struct snapshot_context *context, const struct source_
 int target_walk(const struct target *target, int (*visit)(const struct source_entry *entry, void *context),
 		void *context, struct error *error)
 {
-	struct stat st;
-	struct source_entry entry = { .st = &st, .path = target->name, .name = target->name };
-	CLEANUP(free) char *link = NULL;
+	const struct place dir = { .fd = target->source->root_fd, .path = "" };
+	struct source_entry entry = { .path = target->name, .name = target->name };
+	CLEANUP(found) struct found found = FOUND_INIT;
 	int rc = 0;
 
 	if (target->name == NULL) {
@@ -75,16 +75,17 @@ int target_walk(const struct target *target, int (*visit)(const struct source_en
 			      : 0;
 	}
 	for (int tries = 0; tries < TRIES; tries++) {
-		rc = source_examine(target->source, target->source->root_fd, "", target->name, &entry.kind,
-				    &st, &link);
+		rc = source_examine(target->source, &dir, target->name, &found);
 		if (rc != -EAGAIN)
 			break;
 	}
-	if (rc == 0 && entry.kind == ENTRY_MISSING)
+	if (rc == 0 && found.kind == ENTRY_MISSING)
 		rc = -ENOENT;
 	if (rc < 0)
 		return error_set(error, rc, "%s/%s: %s", target->source->path, target->name, strerror(-rc));
 	entry.dir_fd = target->source->root_fd;
-	entry.target = link;
+	entry.kind = found.kind;
+	entry.st = &found.st;
+	entry.target = found.target;
 	return visit(&entry, context);
 }

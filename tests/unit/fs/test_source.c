@@ -112,17 +112,16 @@ static void expect(const struct tree *tree, const char *dir, const char *name, e
 	CLEANUP(fd)
 	int fd = dir[0] == '\0' ? dup(tree->source->root_fd)
 				: source_open_directory(tree->source->root_fd, dir);
-	CLEANUP(free) char *shown = NULL;
-	enum entry_kind got;
-	struct stat st;
+	const struct place place = { .fd = fd, .path = dir };
+	CLEANUP(found) struct found found = FOUND_INIT;
 
 	assert_true(fd >= 0);
-	assert_int_equal(source_examine(tree->source, fd, dir, name, &got, &st, &shown), 0);
-	if (got != kind)
-		print_error("%s/%s: kind %d, expected %d\n", dir, name, (int)got, (int)kind);
-	assert_int_equal(got, kind);
+	assert_int_equal(source_examine(tree->source, &place, name, &found), 0);
+	if (found.kind != kind)
+		print_error("%s/%s: kind %d, expected %d\n", dir, name, (int)found.kind, (int)kind);
+	assert_int_equal(found.kind, kind);
 	if (target != NULL)
-		assert_string_equal(shown, target);
+		assert_string_equal(found.target, target);
 }
 
 static void examine_plain_entries_gives_their_kind(void **state)
@@ -285,12 +284,13 @@ static void walk_visits_everything_sorted(void **state)
 static void count_directories_leaves_out_files_and_reserved(void **state)
 {
 	const struct tree *tree = *state;
+	const struct place root = { .fd = tree->source->root_fd, .path = "" };
 	size_t count = 99;
 
 	make_directory(tree, "c");
 	make_directory(tree, ".skillfs");
 	make_link(tree, "c", "l");
-	assert_int_equal(source_count_directories(tree->source, tree->source->root_fd, &count), 0);
+	assert_int_equal(source_count_directories(tree->source, &root, &count), 0);
 	assert_int_equal(count, 2);
 }
 

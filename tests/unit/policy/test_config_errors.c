@@ -116,7 +116,7 @@ static const struct broken broken[] = {
 	{ "security: {permission: {enableNodePermissions: false}}", "1:12",
 	  "security.permission is not supported" },
 	{ "security: {boundBinary: {path: /x}}", "1:12", "security.boundBinary is not supported" },
-	{ "mount: {followSymlinks: [/x]}", "1:9", "mount.followSymlinks is not supported" },
+	{ "mount: {followSymlinks: [store]}", "1:26", "mount.followSymlinks: expects an absolute path" },
 	{ "mount: {quarantine: skill}", "1:21",
 	  "mount.quarantine: 'skill' is not supported by this version yet" },
 	// own rules

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the source share; private to fs/source*.c.
+#pragma once
+
+#include <dirent.h>
+
+#include "fs/source.h"
+
+// A folder whose tree the view shows as it stands: the source, or what a followed link led to.
+struct source_base {
+	int fd;           // O_PATH
+	const char *path; // where it stands in the file system, canonical
+};
+
+// What one name is, without following a link. As source_examine(), but the only kind of link is ENTRY_LINK.
+int source_examine_name(const struct source *source, int dir_fd, const char *name, enum entry_kind *ret_kind,
+			struct stat *ret_stat);
+int source_read_link(int dir_fd, const char *name, char **ret);
+int source_open_listing(int dir_fd, DIR **ret);
+// The part of an absolute target below `root`, or NULL when it lies elsewhere.
+const char *source_path_below(const char *root, const char *target);
+// Whether a link in `dir_path` (below the base) stays beneath the base: 1, 0 or a negative errno.
+int source_link_stays(const struct source *source, const struct source_base *base, const char *dir_path,
+		      const char *target);
+// Its target as shown.
+int source_link_shown(const struct source_base *base, const char *dir_path, const char *target, char **ret);
