@@ -29,6 +29,8 @@ test  libcmocka-dev    module:cmocka
 test  python3          command:python3
 test  git              command:git
 test  rsync            command:rsync
+test  ripgrep          command:rg
+test  nodejs           command:node
 test  util-linux       command:setpriv
 test  passwd           command:useradd
 ci    clang            command:clang
