@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The packages skillfs needs, in one place; sourced by quickstart.sh, tests/run.sh,
-# tests/corpus.sh, tests/fuzz/run.sh, tests/bench/scan.sh and .ci/run. What is there already is
+# tests/corpus.sh, tests/fuzz/run.sh, tests/bench/*.sh and .ci/run. What is there already is
 # found by looking for the thing itself, so that nothing is installed, and no root needed, on a
 # machine that has it all.
 
@@ -42,6 +42,7 @@ bench-re2       libre2-dev       module:re2
 bench-icu       g++              command:g++
 bench-icu       libicu-dev       module:icu-uc
 bench-ripgrep   ripgrep          command:rg
+bench-bindfs    bindfs           command:bindfs
 '
 
 package_present() { # HOW

@@ -9,7 +9,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # What there is: the script's name and what it measures.
-benches='scan       scanning, sanitizing, a cold file, hostile texts: against PCRE2, Hyperscan, RE2, ripgrep, ICU, memcpy'
+benches='scan       scanning, sanitizing, a cold file, hostile texts: against PCRE2, Hyperscan, RE2, ripgrep, ICU, memcpy
+    content    reading through the mount: against the native files, bindfs, libfuse passthrough_ll'
 
 usage() {
 	echo "usage: tests/bench/run.sh WHAT"
