@@ -347,12 +347,32 @@ static void jail_sockets_only_ordinary_families(void **state)
 	expect_lines(&outcome, expect, ARRAY_SIZE(expect));
 }
 
+// Whether the kernel has foreign system calls at all: without them the instruction is a fault, jail or not.
+static bool foreign_calls_exist(void)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)signal(SIGSEGV, SIG_DFL); // a sanitizer's handler would make an exit of it
+		if (freopen("/dev/null", "w", stdout) != NULL)
+			probe_foreign();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) || WTERMSIG(status) == SIGSYS;
+}
+
 static void jail_foreign_system_call_kills(void **state)
 {
 	struct outcome outcome = probe(need_jail(state), "foreign", "");
 
 	assert_int_equal(outcome.result.end, JOB_EXITED);
-	assert_int_equal(outcome.result.exit_code, 128 + SIGSYS);
+	if (foreign_calls_exist())
+		assert_int_equal(outcome.result.exit_code, 128 + SIGSYS);
+	else
+		assert_int_not_equal(outcome.result.exit_code, 0);
 	assert_null(strstr(outcome.out, "foreign"));
 }
 
