@@ -48,13 +48,33 @@ void content_close_directories(struct content *content)
 
 static uint64_t parent_ino(struct content *content, const struct node *node)
 {
+	CLEANUP(free) char *path = node_path(content->store, node);
+	struct follow *follow = follow_ref(node->directory->follow);
 	struct identity identity;
 	struct stat st;
+	uint64_t ino = node->ino;
+	int rc = path == NULL ? -ENOMEM : 0;
 
-	if (node->id == NODE_ROOT || source_stat_parent(node->directory->fd, &st) < 0)
-		return node->ino;
-	identity = identity_of(&st);
-	return store_ino(content->store, &identity, 0);
+	if (rc == 0 && node->id == NODE_ROOT)
+		rc = -ENOENT;
+	// What a followed link leads to has another parent in the view than in the file system.
+	if (rc == 0 && follow != NULL && strcmp(follow->at, path) == 0) {
+		CLEANUP(fd) int fd = -1;
+		char *slash = strrchr(path, '/');
+
+		*(slash == NULL ? path : slash) = '\0';
+		follow_unref(follow);
+		fd = source_open_place(content->view.context.source, path, &follow);
+		rc = fd < 0 ? fd : source_stat(fd, &st);
+	} else if (rc == 0) {
+		rc = source_stat_parent(node->directory->fd, &st);
+	}
+	if (rc == 0) {
+		identity = identity_of(&st);
+		ino = store_directory_ino(content->store, &identity, follow);
+	}
+	follow_unref(follow);
+	return ino;
 }
 
 static int perform_opendir(struct request *request)

@@ -259,6 +259,9 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 	if (rc == 0)
 		rc = mount_canonical(arguments->paths[arguments->paths[1] == NULL ? 0 : 1],
 				     &options->mountpoint, error);
+	// It takes longest: where a dead mount is healed, the folder lies open from then on until the new one is there.
+	if (rc == 0)
+		rc = sandbox_detect(&daemon->sandbox);
 	if (rc == 0)
 		rc = begin_alone(daemon, error);
 	if (rc == 0)
@@ -275,8 +278,6 @@ static int prepare(struct daemon *daemon, const struct mount_arguments *argument
 		rc = audit_open(options->state_dir, &daemon->audit, error);
 	if (rc == 0)
 		rc = ledger_new(&daemon->ledger);
-	if (rc == 0)
-		rc = sandbox_detect(&daemon->sandbox);
 	if (rc == 0)
 		rc = strv_copy(&daemon->warnings, &daemon->config->warnings);
 	if (rc == 0)

@@ -8,7 +8,6 @@
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
@@ -161,8 +160,6 @@ int source_open(const char *path, struct source **ret, struct error *error)
 		free(source);
 		return error_set(error, rc, "%s: %s", canonical, strerror(-rc));
 	}
-	if (getrandom(&source->secret, sizeof(source->secret), 0) < 0)
-		source->secret = (uintptr_t)source;
 	source->root_fd = take_fd(fd);
 	source->path = take(canonical);
 	*ret = source;

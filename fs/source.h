@@ -31,7 +31,6 @@ struct source {
 	char *path; // canonical, for messages and for rewriting absolute links; never opened after mounting
 	struct follow_root *follows;
 	size_t follow_count;
-	uint64_t secret; // of the keys of followed links
 };
 
 int source_open(const char *path, struct source **ret, struct error *error);

@@ -11,8 +11,9 @@
 #include "fs/source_link.h"
 #include "sanitize/cleanup.h"
 
-#define FOLLOW_DEPTH_MAX 8  // followed links one below the other
-#define LINKS_MAX        40 // on the way to one target
+// Followed links one below the other. What a stranger links among their own folders is shown, and walked, once for each way
+// that leads to it: the ways grow with the power of this.
+#define FOLLOW_DEPTH_MAX 3
 
 struct follow *follow_ref(struct follow *follow)
 {
@@ -199,40 +200,6 @@ static int step_outside(const struct source *source, struct steps *steps, const 
 	return rc;
 }
 
-// The next component of what is left; "" when it came to nothing.
-static int next_name(struct steps *steps, char **ret)
-{
-	size_t len = strcspn(steps->pending, "/");
-	char *rest = strdup(steps->pending + len + strspn(steps->pending + len, "/"));
-
-	*ret = strndup(steps->pending, len);
-	if (rest == NULL || *ret == NULL) {
-		free(rest);
-		return -ENOMEM;
-	}
-	free(steps->pending);
-	steps->pending = rest;
-	return 0;
-}
-
-static int take_link(struct steps *steps, int fd, const char *name)
-{
-	CLEANUP(free) char *inner = NULL;
-	char *joined = NULL;
-	int rc;
-
-	if (++steps->links > LINKS_MAX)
-		return -ELOOP;
-	rc = source_read_link(fd, name, &inner);
-	if (rc < 0)
-		return rc;
-	if (asprintf(&joined, "%s/%s", inner, steps->pending) < 0)
-		return -ENOMEM;
-	free(steps->pending);
-	steps->pending = joined;
-	return 0;
-}
-
 // A name in a root. Fills `ret` and returns 1 when it is a file, which ends the walk.
 static int step_inside(const struct source *source, struct steps *steps, const char *name, struct found *ret)
 {
@@ -258,7 +225,8 @@ static int step_inside(const struct source *source, struct steps *steps, const c
 	if (rc < 0)
 		return rc;
 	if (kind == ENTRY_LINK)
-		return take_link(steps, fd, name);
+		return ++steps->links > SOURCE_LINKS_MAX ? -ELOOP
+							 : source_pending_link(&steps->pending, fd, name);
 	if (kind == ENTRY_FILE && steps->pending[0] == '\0') {
 		ret->kind = ENTRY_FILE;
 		ret->st = st;
@@ -285,7 +253,7 @@ static int walk_steps(const struct source *source, struct steps *steps, struct f
 			buf_clear(&steps->at);
 			continue;
 		}
-		rc = next_name(steps, &name);
+		rc = source_pending_name(&steps->pending, &name);
 		if (rc < 0)
 			return rc;
 		if (strcmp(name, ".") == 0)
@@ -341,11 +309,12 @@ static bool shown_above(const struct source *source, const struct follow *follow
 	return above == NULL || shown_above(source, follow->above, above, st);
 }
 
-static int follow_new(const struct source *source, struct follow *above, const char *at, size_t root,
-		      const char *inner, struct follow **ret)
+static int follow_new(struct follow *above, const char *at, size_t root, const char *inner,
+		      struct follow **ret)
 {
 	CLEANUP(buf) struct buf key = BUF_INIT;
 	struct follow *follow = calloc(1, sizeof(*follow));
+	struct hashes hashes;
 
 	if (follow == NULL)
 		return -ENOMEM;
@@ -360,7 +329,8 @@ static int follow_new(const struct source *source, struct follow *above, const c
 	follow->root = root;
 	follow->depth = above == NULL ? 1 : above->depth + 1;
 	follow->above = follow_ref(above);
-	follow->key = hash_key(key.data, key.len, source->secret) | 1;
+	hash_bytes(key.data, key.len, &hashes);
+	follow->key = hashes.digest.low | 1;
 	*ret = follow;
 	return 0;
 }
@@ -408,7 +378,7 @@ static int follow_link(const struct source *source, const struct place *dir, con
 		return -ELOOP;
 	rc = source_join(dir->path, name, &at);
 	if (rc == 0)
-		rc = follow_new(source, dir->follow, at, steps.root, steps.at.len == 0 ? "" : steps.at.data,
+		rc = follow_new(dir->follow, at, steps.root, steps.at.len == 0 ? "" : steps.at.data,
 				&ret->follow);
 	ret->kind = ENTRY_DIRECTORY;
 	return rc;

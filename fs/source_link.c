@@ -11,8 +11,6 @@
 
 #include "sanitize/cleanup.h"
 
-#define LINKS_MAX 40 // as the kernel's MAXSYMLINKS
-
 int source_read_link(int dir_fd, const char *name, char **ret)
 {
 	char target[PATH_MAX];
@@ -24,6 +22,37 @@ int source_read_link(int dir_fd, const char *name, char **ret)
 		return -ENAMETOOLONG;
 	*ret = strndup(target, (size_t)len);
 	return *ret == NULL ? -ENOMEM : 0;
+}
+
+int source_pending_name(char **pending, char **ret)
+{
+	size_t len = strcspn(*pending, "/");
+	CLEANUP(free) char *name = strndup(*pending, len);
+	char *rest = strdup(*pending + len + strspn(*pending + len, "/"));
+
+	if (name == NULL || rest == NULL) {
+		free(rest);
+		return -ENOMEM;
+	}
+	free(*pending);
+	*pending = rest;
+	*ret = take(name);
+	return 0;
+}
+
+int source_pending_link(char **pending, int dir_fd, const char *name)
+{
+	CLEANUP(free) char *target = NULL;
+	char *joined = NULL;
+	int rc = source_read_link(dir_fd, name, &target);
+
+	if (rc < 0)
+		return rc;
+	if (asprintf(&joined, "%s/%s", target, *pending) < 0)
+		return -ENOMEM;
+	free(*pending);
+	*pending = joined;
+	return 0;
 }
 
 // The part of an absolute target below a folder ("" for the folder itself), or NULL when it lies elsewhere.
@@ -54,9 +83,7 @@ int source_link_stays(const struct source *source, const struct source_base *bas
 
 	while (rc == 0 && pending[0] != '\0') {
 		CLEANUP(free) char *name = NULL;
-		CLEANUP(free) char *next = NULL;
 		CLEANUP(fd) int fd = -1;
-		size_t skip, len;
 		enum entry_kind kind;
 		struct stat st;
 
@@ -65,23 +92,14 @@ int source_link_stays(const struct source *source, const struct source_base *bas
 
 			if (rest == NULL)
 				return 0;
-			next = strdup(rest);
-			if (next == NULL)
-				return -ENOMEM;
-			free(pending);
-			pending = take(next);
+			memmove(pending, rest, strlen(rest) + 1);
 			buf_clear(&current);
 			dangling = false;
 			continue;
 		}
-		len = strcspn(pending, "/");
-		name = strndup(pending, len);
-		skip = len + strspn(pending + len, "/");
-		next = strdup(pending + skip);
-		if (name == NULL || next == NULL)
-			return -ENOMEM;
-		free(pending);
-		pending = take(next);
+		rc = source_pending_name(&pending, &name);
+		if (rc < 0)
+			return rc;
 		if (name[0] == '\0' || strcmp(name, ".") == 0)
 			continue;
 		if (strcmp(name, "..") == 0) {
@@ -112,18 +130,13 @@ int source_link_stays(const struct source *source, const struct source_base *bas
 			if (kind == ENTRY_NESTED_MOUNT)
 				return 0;
 			if (kind == ENTRY_LINK) {
-				CLEANUP(free) char *inner = NULL;
-				char *joined = NULL;
-
-				if (++links > LINKS_MAX)
+				if (++links > SOURCE_LINKS_MAX)
 					return 1; // the kernel gives up here too: ELOOP
-				rc = source_read_link(fd, name, &inner);
+				rc = source_pending_link(&pending, fd, name);
+				if (rc == -ENOMEM)
+					return rc;
 				if (rc < 0)
 					return 0;
-				if (asprintf(&joined, "%s/%s", inner, pending) < 0)
-					return -ENOMEM;
-				free(pending);
-				pending = joined;
 				continue;
 			}
 			dangling = kind == ENTRY_MISSING;

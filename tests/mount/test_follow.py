@@ -122,6 +122,19 @@ def loops_end(w):
 
 
 @case
+def links_among_siblings_are_not_walked_in_every_order(w):
+    source, store = shop(w)
+    names = [f"s{number}" for number in range(9)]
+    for name in names:
+        write(f"{store}/{name}/SKILL.md", f"# {name}\n")
+        for other in set(names) - {name}:
+            os.symlink(f"../{other}", f"{store}/{name}/{other}")
+    os.symlink(f"{store}/s0", f"{source}/s0")
+    _, view = w.two_folders(source=source, config=follow(store))
+    equal(sum(1 for _ in os.walk(f"{view}/s0")), 1 + 8 + 8 * 7, "folders")
+
+
+@case
 def missing_folder_is_told_and_the_mount_works(w):
     source, store = shop(w)
     _, view = w.two_folders(source=source, config=follow(w.path("not-there"), store, f"{source}/own"))

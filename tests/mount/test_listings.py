@@ -138,6 +138,17 @@ def positions_hold(w):
 
 
 @case
+def parent_of_what_a_followed_link_leads_to_is_the_view_s(w):
+    source, store = w.sample("source"), w.sample("store")
+    os.symlink(f"{store}/pdf-notes", f"{source}/linked")
+    _, view = w.two_folders(source=source, config=f"mount:\n  followSymlinks: [{store}]\n")
+    for folder, _, _ in os.walk(view):
+        dots = {entry.name: entry.ino for entry in listed(folder) if entry.name in (".", "..")}
+        expected = {".": os.stat(folder).st_ino, "..": os.stat(folder if folder == view else os.path.dirname(folder)).st_ino}
+        equal(dots, expected, folder)
+
+
+@case
 def telldir_and_seekdir_work(w):
     source = w.path("source")
     notes(source, 300)
@@ -150,13 +161,13 @@ def telldir_and_seekdir_work(w):
 int main(int argc, char **argv)
 {
 	static long at[1000];
-	static char name[1000][300];
+	static char *name[1000];
 	DIR *dir = opendir(argv[argc - 1]);
 	struct dirent *entry;
 	int count = 0;
 
 	for (at[0] = telldir(dir); (entry = readdir(dir)) != NULL; at[count] = telldir(dir))
-		strcpy(name[count++], entry->d_name);
+		name[count++] = strdup(entry->d_name);
 	for (int i = 0; i < count; i++) {
 		int k = (i * 131 + 7) % count;
 
